@@ -31,7 +31,7 @@ export async function runScenario(
     try {
       await within("the end of the scenario", LONGEST_SECONDS, scenario.run(run.story));
     } finally {
-      await run.mends();
+      await run.repairs();
     }
     const evidence = await run.evidence();
     if (!evidence) throw new Error("the scenario ended without a look before and after the repair, and a retry");

@@ -42,7 +42,7 @@ export type Story = {
   lab: Lab;
   breaks(fault: Fault): Promise<void>;
   /** Looks once more, then repairs everything that was broken. */
-  mends(): Promise<void>;
+  repairs(): Promise<void>;
   /** A no-op, unless another type is named, as a producer gives it to the node. */
   gives(options?: TaskOptions): Promise<Task>;
   reads(task: Task): Promise<Task>;
@@ -69,7 +69,7 @@ export type StoryRun = {
   /** What was gathered so far; undefined: the story did not come to its end. */
   evidence(): Promise<Evidence | undefined>;
   /** Repairs what is still broken. */
-  mends(): Promise<void>;
+  repairs(): Promise<void>;
 };
 
 /** How long a user's task may wait for a node that does not take it: the shortest there is. */
@@ -86,7 +86,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
   const seen: Sighting[] = [];
   const began = Date.now();
   let brokenAt = 0;
-  let mendedAt: number | undefined;
+  let repairedAt: number | undefined;
   let before: Look | undefined;
   let after: Look | undefined;
   let retry: Retry | undefined;
@@ -104,9 +104,9 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
     one.found = await findById(lab, one.correlation_id, wanted);
     if (traceFor(wanted).ofTheFault) one.id_seconds = secondsSince(brokenAt, madeAt(one.correlation_id));
   };
-  const mends = async () => {
+  const repairs = async () => {
     // The last first, and each once, whatever becomes of the others.
-    for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.mend();
+    for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.repair();
   };
   const ended = (task: Task) =>
     until(`the task ${task.id} ends`, PATIENCE_SECONDS, async () => {
@@ -121,14 +121,14 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       // Known before it is done: whatever happens on the way is repaired.
       faults.push(fault);
       brokenAt ||= Date.now();
-      await fault.inflict();
+      await fault.inject();
     },
-    async mends() {
+    async repairs() {
       before ??= await lookUntil(lab, lookAtFault(expected), { ignored: expected.beside, onAttention });
       // Looked up while it is broken: an offline node is recorded as such only while it is.
       for (const one of seen.filter(({ code }) => silences.has(code))) await trace(one);
-      await mends();
-      mendedAt = Date.now();
+      await repairs();
+      repairedAt = Date.now();
     },
     gives: ({ node = lab.node, type = "node.noop", params: given = {}, idempotencyKey = randomUUID() } = {}) =>
       operator(createTask, { params: { node_id: node.id }, body: { type, params: given }, idempotencyKey }),
@@ -200,7 +200,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
         exit_code: run.code,
         correlation_id: id,
         audit_correlation_id: found.audit?.correlation_id ?? null,
-        seconds: secondsSince(mendedAt ?? brokenAt),
+        seconds: secondsSince(repairedAt ?? brokenAt),
       };
       after = await lookUntil(lab, lookAtHealth, { ignored: expected.beside, onAttention: () => undefined });
     },
@@ -210,7 +210,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
   return {
     story,
     notes,
-    mends,
+    repairs,
     async evidence() {
       if (!before || !after || !retry) return undefined;
       await Promise.all(seen.map(trace));

@@ -117,13 +117,13 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
   it("ID-03 ID-14 keeps its certificates while the api's clock is 14 hours ahead, and is back when it is right", async () => {
     const before = identities();
     const jump = clockOff(clockDirectory, "+14h");
-    await jump.inflict();
+    await jump.inject();
     const skewed = async () =>
       (await views()).filter(({ attention }) => attention.some(({ code }) => code === "clock_skew")).length;
     await expect.poll(skewed, BACK).toBe(AGENTS);
     // Several more heartbeats of each: enough to renew a certificate that seems to be half over.
     await expect.poll(countOnline(), BACK).toBe(AGENTS);
-    await jump.mend();
+    await jump.repair();
     await allAreBack();
     expect(identities()).toEqual(before);
     await expect.poll(skewed, BACK).toBe(0);
@@ -133,10 +133,10 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
     const [gone] = agents;
     if (!gone) throw new Error("there is no agent");
     const jump = clockOff(clockDirectory, "+14h");
-    await jump.inflict();
+    await jump.inject();
     await expect.poll(countOnline(), BACK).toBe(AGENTS);
     await end(gone.process);
-    await jump.mend();
+    await jump.repair();
     const connection = async () => (await operator()(getNode, { params: { node_id: gone.nodeId } })).connection;
     await expect.poll(connection, BACK).toBe("offline");
     gone.process = startAgent(gone.stateDir);

@@ -194,7 +194,7 @@ describe("one setting under several names", () => {
     expect(portFrom({ HOLDFAST_PORT: "", OLD_PORT: "5", OLDER_PORT: "" })).toBe(5);
   });
 
-  it("OPS-03 names the alias that carries a wrong value, because that is where to mend it", () => {
+  it("OPS-03 names the alias that carries a wrong value, because that is where to fix it", () => {
     expect(complaint(() => portFrom({ OLDER_PORT: "x" }))).toMatch(/^OLDER_PORT is "x"/);
   });
 });

@@ -180,7 +180,7 @@ describe("an agent with a bootstrap token and no identity", () => {
     expect(api.requests).toEqual(["/v1/trust-bundle"]);
   });
 
-  it("AGENT-05 says what is wrong with its state directory, and goes on when that is mended", async () => {
+  it("AGENT-05 says what is wrong with its state directory, and goes on when that is repaired", async () => {
     const api = await startFakeApi();
     const stateDir = joinPath(scratchDirectory(), "state");
     writeFileSync(stateDir, "");

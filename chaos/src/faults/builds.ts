@@ -51,12 +51,12 @@ export function anotherBuild(node: LabNode, change: (root: string) => void): Fau
     async prepare() {
       copy ??= await make();
     },
-    async inflict() {
+    async inject() {
       copy ??= await make();
       await node.agent().stop();
       node.startAgent({ command: copy.command });
     },
-    async mend() {
+    async repair() {
       await node.agent().stop();
       if (copy) await rm(copy.root, { recursive: true, force: true });
       node.startAgent();

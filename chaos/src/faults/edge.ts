@@ -6,19 +6,19 @@ import type { Fault } from "./fault.ts";
 
 export function edgeFollows(lab: Lab, what: string, ...rules: EdgeRule[]): Fault {
   const edge = edgeOf(lab);
-  return { what, inflict: () => edge.follows(rules), mend: () => edge.relents() };
+  return { what, inject: () => edge.follows(rules), repair: () => edge.relents() };
 }
 
 /** As after a restart of the edge: requests that it held do not go on as before. */
 export function edgeRestartsWith(lab: Lab, what: string, ...rules: EdgeRule[]): Fault {
-  const { inflict, mend } = edgeFollows(lab, what, ...rules);
+  const { inject, repair } = edgeFollows(lab, what, ...rules);
   return {
     what,
-    async inflict() {
-      await inflict();
+    async inject() {
+      await inject();
       await edgeOf(lab).cuts();
     },
-    mend,
+    repair,
   };
 }
 
@@ -27,8 +27,8 @@ export function edgePresents(lab: Lab, pem: string): Fault {
   const edge = edgeOf(lab);
   return {
     what: "the edge presents a certificate of another CA",
-    inflict: () => edge.presents(pem),
-    mend: () => edge.presents(undefined),
+    inject: () => edge.presents(pem),
+    repair: () => edge.presents(undefined),
   };
 }
 

@@ -8,8 +8,8 @@ import type { Fault } from "./fault.ts";
 
 export const agentStopped = (node: LabNode): Fault => ({
   what: "the agent's service is stopped",
-  inflict: () => node.agent().stop(),
-  mend: async () => node.startAgent(),
+  inject: () => node.agent().stop(),
+  repair: async () => node.startAgent(),
 });
 
 /** Of a node that keeps its state on a file system of its own. */
@@ -17,11 +17,11 @@ export function diskFull(node: LabNode): Fault {
   const filler = join(node.stateDir, "filler");
   return {
     what: "the file system of the agent's state is full",
-    async inflict() {
+    async inject() {
       // Until there is no more room, which is where it ends with a complaint.
       await node.host.run("sh", "-c", 'cat /dev/zero > "$1" 2>/dev/null; true', "sh", filler);
     },
-    mend: async () => void (await node.host.run("rm", "-f", filler)),
+    repair: async () => void (await node.host.run("rm", "-f", filler)),
   };
 }
 
@@ -34,8 +34,8 @@ const clockFile = (directory: string) => join(directory, "clock");
 
 export const clockOff = (directory: string, offset: string): Fault => ({
   what: `the host's clock is ${offset} off`,
-  inflict: async () => writeFileSync(clockFile(directory), `${offset}\n`),
-  mend: async () => writeFileSync(clockFile(directory), "+0\n"),
+  inject: async () => writeFileSync(clockFile(directory), `${offset}\n`),
+  repair: async () => writeFileSync(clockFile(directory), "+0\n"),
 });
 
 /** The agent is restarted with it: one that runs has the right one in memory. */
@@ -44,7 +44,7 @@ export function trustReplaced(node: LabNode, staleBundle: string): Fault {
   const kept = `${file}.kept`;
   return {
     what: "the bundle with the server's CA is an old one",
-    async inflict() {
+    async inject() {
       // Stopped first: one that runs would report it with its next heartbeat.
       await node.agent().stop();
       copyFileSync(file, kept);
@@ -52,26 +52,26 @@ export function trustReplaced(node: LabNode, staleBundle: string): Fault {
       node.startAgent();
     },
     // As an operator restores a file: in one step, beside the running agent.
-    mend: async () => renameSync(kept, file),
+    repair: async () => renameSync(kept, file),
   };
 }
 
 /** As when the host loses power: nothing is said to anybody. */
 export const agentKilled = (node: LabNode): Fault => ({
   what: "the agent is killed -9",
-  inflict: () => node.agent().stop("SIGKILL"),
-  mend: async () => node.startAgent(),
+  inject: () => node.agent().stop("SIGKILL"),
+  repair: async () => node.startAgent(),
 });
 
 /** A variable in the host's env file names a server of another environment. */
 export function addressOfAnotherProfile(node: LabNode): Fault {
   return {
     what: "the agent is restarted with the address of another environment",
-    async inflict() {
+    async inject() {
       await node.agent().stop();
       node.startAgent({ env: { HOLDFAST_NODE_API_URL: "https://staging.holdfast.test:18442" } });
     },
-    async mend() {
+    async repair() {
       await node.agent().stop();
       node.startAgent();
     },
@@ -90,7 +90,7 @@ export function addressChanged(node: LabNode): Fault {
     );
   return {
     what: `the host's address changes from ${address} to ${other}`,
-    inflict: () => change(address, other),
-    mend: () => change(other, address),
+    inject: () => change(address, other),
+    repair: () => change(other, address),
   };
 }

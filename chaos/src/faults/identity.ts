@@ -14,12 +14,12 @@ import type { Fault } from "./fault.ts";
 export function enrolledAgain(lab: Lab): Fault {
   return {
     what: "the node has a new certificate, and the old one ends",
-    async inflict() {
+    async inject() {
       const body = { node_id: lab.node.id };
       const { token, api_url } = await lab.control.operator(createEnrollmentToken, { body });
       await lab.node.holdfast(["join", "--api", api_url], { HOLDFAST_ENROLLMENT_TOKEN: token });
     },
-    mend: async () => undefined,
+    repair: async () => undefined,
   };
 }
 
@@ -30,14 +30,14 @@ export function oldCertificate(lab: Lab): Fault {
   const again = enrolledAgain(lab);
   return {
     what: "the agent has a certificate that the server has replaced",
-    async inflict() {
+    async inject() {
       const old = readFileSync(file);
       await node.agent().stop();
-      await again.inflict();
+      await again.inject();
       writeFileSync(file, old);
       node.startAgent();
     },
-    mend: again.inflict,
+    repair: again.inject,
   };
 }
 
@@ -52,7 +52,7 @@ export function cloned(lab: Lab): Fault {
   let clone: RunningProgram | undefined;
   return {
     what: "a second host runs an agent with the identity of the first",
-    async inflict() {
+    async inject() {
       // On the host itself: its state may be on a file system that only the host sees.
       await node.host.run("cp", "-a", node.stateDir, state);
       for (const name of readdirSync(state)) if (/lock|[.]sock$/.test(name)) rmSync(join(state, name));
@@ -64,7 +64,7 @@ export function cloned(lab: Lab): Fault {
         logFile: join(lab.directory, "agent-clone.log"),
       });
     },
-    async mend() {
+    async repair() {
       await clone?.stop("SIGKILL");
       rmSync(state, { recursive: true, force: true });
       const params = { node_id: node.id };
@@ -86,12 +86,12 @@ export function signingCaLost(lab: Lab): Fault {
   };
   return {
     what: "the server is restarted without the CA that signs certificates of nodes",
-    inflict: () =>
+    inject: () =>
       change(
         "CREATE TABLE lost_keys AS SELECT * FROM sealed_keys WHERE name LIKE 'ca:%'",
         "DELETE FROM sealed_keys WHERE name LIKE 'ca:%'",
       ),
-    mend: () => change("INSERT INTO sealed_keys SELECT * FROM lost_keys", "DROP TABLE lost_keys"),
+    repair: () => change("INSERT INTO sealed_keys SELECT * FROM lost_keys", "DROP TABLE lost_keys"),
   };
 }
 
@@ -101,15 +101,15 @@ export function otherClientCa({ nginx }: Lab): Fault {
   const { certificates } = temporaryAuthority(new Date());
   return {
     what: "the ingress trusts another CA than the one that signs certificates of nodes",
-    inflict: () => nginx.trustsClientsOf(certificates.join("")),
-    mend: () => nginx.trustsClientsOf(undefined),
+    inject: () => nginx.trustsClientsOf(certificates.join("")),
+    repair: () => nginx.trustsClientsOf(undefined),
   };
 }
 
 export const fenced = (lab: Lab): Fault => ({
   what: "an operator quarantines the node",
-  inflict: () => atDesk(lab, "node", "fence", lab.node.name),
-  mend: () => atDesk(lab, "node", "reactivate", lab.node.name),
+  inject: () => atDesk(lab, "node", "fence", lab.node.name),
+  repair: () => atDesk(lab, "node", "reactivate", lab.node.name),
 });
 
 async function atDesk(lab: Lab, ...words: string[]): Promise<void> {

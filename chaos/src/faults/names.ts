@@ -7,8 +7,8 @@ import type { Fault } from "./fault.ts";
 function answers(lab: Lab, what: string, address: string | undefined): Fault {
   return {
     what,
-    inflict: async () => lab.names.answer(address),
-    mend: async () => lab.names.answer(lab.network.control.address),
+    inject: async () => lab.names.answer(address),
+    repair: async () => lab.names.answer(lab.network.control.address),
   };
 }
 

@@ -15,9 +15,9 @@ function rules(router: Host, what: string, content: string): Fault {
   const table = `inet chaos${tables}`;
   return {
     what,
-    inflict: () => router.nft(`table ${table} {\n${content}\n}\n`),
+    inject: () => router.nft(`table ${table} {\n${content}\n}\n`),
     // Made first: then there is one to delete.
-    mend: () => router.nft(`table ${table}\ndelete table ${table}\n`),
+    repair: () => router.nft(`table ${table}\ndelete table ${table}\n`),
   };
 }
 
@@ -81,24 +81,24 @@ export const connectionsForgotten = (lab: Lab) =>
   );
 
 /**
- * A rule about those that exist when it is inflicted. There must be one, and none beside: a connection that is made at this
+ * A rule about those that exist when it is injected. There must be one, and none beside: a connection that is made at this
  * moment is met by another try.
  */
 function ofConnections(lab: Lab, what: string, rule: (ports: string) => string): Fault {
   let fault: Fault | undefined;
   const met = async () => {
-    await fault?.mend();
+    await fault?.repair();
     fault = undefined;
     const ports = await openPorts(lab);
     if (ports.length === 0) return false;
     fault = rules(lab.router, what, forwarded(rule(`{ ${ports.join(", ")} }`)));
-    await fault.inflict();
+    await fault.inject();
     return (await openPorts(lab)).every((port) => ports.includes(port));
   };
   return {
     what,
-    inflict: async () => void (await until(what, PATIENCE_SECONDS, met)),
-    mend: async () => fault?.mend(),
+    inject: async () => void (await until(what, PATIENCE_SECONDS, met)),
+    repair: async () => fault?.repair(),
   };
 }
 

@@ -38,7 +38,7 @@ export function nameLeadsToPublicEdge(lab: Lab): PublicEdge {
   };
   return {
     what: "the server's name leads to a public edge",
-    async inflict() {
+    async inject() {
       mkdirSync(directory);
       for (const file of ["listener.pem", "trust.pem"]) {
         cpSync(join(lab.directory, "ingress", file), join(directory, file));
@@ -55,7 +55,7 @@ export function nameLeadsToPublicEdge(lab: Lab): PublicEdge {
       writeFileSync(join(directory, "own.pem"), key + cert);
       await restart();
     },
-    async mend() {
+    async repair() {
       lab.names.answer(lab.node.gateway);
       await running?.stop("SIGKILL");
       running = undefined;

@@ -38,11 +38,11 @@ export function offBeyondExpiry(lab: Lab): Fault & { prepare(): Promise<void> } 
   return {
     what: "the host is off until its certificate has expired",
     prepare: () => anHourPasses(lab),
-    async inflict() {
+    async inject() {
       await lab.node.agent().stop();
       clockOf(lab).set("+24.5h");
     },
-    mend: async () => lab.node.startAgent(),
+    repair: async () => lab.node.startAgent(),
   };
 }
 
@@ -51,13 +51,13 @@ export function offWithoutToken(lab: Lab): Fault & { prepare(): Promise<void> } 
   return {
     what: "the host is off until its certificate has expired, and its recovery tokens are revoked",
     prepare: () => anHourPasses(lab),
-    async inflict() {
+    async inject() {
       await lab.node.agent().stop();
       await lab.control.operator(revokeRecoveryTokens, params(lab));
       clockOf(lab).set("+24.5h");
       lab.node.startAgent();
     },
-    mend: enrolledAgain(lab).inflict,
+    repair: enrolledAgain(lab).inject,
   };
 }
 
@@ -83,12 +83,12 @@ export function identityFromBackup(lab: Lab): Fault & { prepare(): Promise<void>
       node.startAgent();
       await hasToken(lab, seq);
     },
-    async inflict() {
+    async inject() {
       await node.agent().stop();
       writeFileSync(file, backup, { mode: 0o600 });
       node.startAgent();
     },
-    mend: async () => undefined,
+    repair: async () => undefined,
   };
 }
 
@@ -98,7 +98,7 @@ export function allTrustReplaced(lab: Lab, staleBundle: string): Fault {
   const files = ["trust.pem", "recovery-ca.pem"].map((name) => join(node.stateDir, name));
   return {
     what: "all bundles with the server's CA are old ones",
-    async inflict() {
+    async inject() {
       await hasToken(lab);
       await node.agent().stop();
       for (const file of files) {
@@ -107,7 +107,7 @@ export function allTrustReplaced(lab: Lab, staleBundle: string): Fault {
       }
       node.startAgent();
     },
-    mend: async () => {
+    repair: async () => {
       for (const file of files) if (existsSync(`${file}.kept`)) renameSync(`${file}.kept`, file);
     },
   };

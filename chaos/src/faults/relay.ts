@@ -17,7 +17,7 @@ export function delayed(lab: Lab, milliseconds: number): Fault {
   const reset = connectionsReset(lab);
   return {
     what: `everything between node and api takes ${milliseconds} ms longer`,
-    async inflict() {
+    async inject() {
       const { control } = lab.network;
       relay = start({
         host: lab.router,
@@ -33,10 +33,10 @@ export function delayed(lab: Lab, milliseconds: number): Fault {
       });
       await relay.ready;
       lab.names.answer(lab.node.gateway);
-      await reset.inflict();
+      await reset.inject();
     },
-    async mend() {
-      await reset.mend();
+    async repair() {
+      await reset.repair();
       lab.names.answer(lab.network.control.address);
       await relay?.stop("SIGKILL");
       relay = undefined;

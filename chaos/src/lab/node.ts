@@ -60,7 +60,7 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
     // How full the machine's own disk is, is no matter of the lab.
     HOLDFAST_NODE_DISK_PRESSURE_PERCENT: "99",
   };
-  // Only to join: an agent that has it would mend by itself what some scenarios break.
+  // Only to join: an agent that has it would repair by itself what some scenarios break.
   const joining = { HOLDFAST_BOOTSTRAP_TOKEN: token, HOLDFAST_NODE_API_URL: api_url };
   const launch = (command: string, more: Record<string, string> = {}) =>
     start({

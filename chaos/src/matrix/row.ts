@@ -17,7 +17,7 @@ type AtInstallation = {
   at: "installation";
   run(place: Installation, injected: () => void): Promise<void>;
   /** Beyond leading everything as before. */
-  mend?(place: Installation): Promise<unknown>;
+  repair?(place: Installation): Promise<unknown>;
 };
 /** Only for rows that the key marks so: there is nothing yet that it could happen to. One step after the other. */
 type Injected = { at: "database"; evidence: readonly (readonly InjectedEvidence[])[] };

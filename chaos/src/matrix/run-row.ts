@@ -49,7 +49,7 @@ export async function runInLab(
     else await inject(row, lab, scene, watch);
     outcome = await within("an answer", limit, watch.outcome());
     if (row.at === "lab" && row.returns) {
-      await scene.mends();
+      await scene.repairs();
       await scene.isHealthy();
     }
   } catch (error) {
@@ -102,7 +102,7 @@ export async function runAtInstallation(
   }
   watch.stop();
   try {
-    await row.mend?.(place);
+    await row.repair?.(place);
     await place.repair();
   } catch (error) {
     problems.push(`after the repair: ${(error as Error).message}`);

@@ -13,7 +13,7 @@ export type Scene = {
   lab: Lab;
   /** The time until the answer counts from here. */
   breaks(fault: Fault): Promise<void>;
-  mends(): Promise<void>;
+  repairs(): Promise<void>;
   /** `holdfast node evidence` at the desk, with what an operator saw. */
   handsIn(...flags: string[]): Promise<void>;
   /** The operator copies `diagnostics.log` from the host, as soon as it has this record, and hands it in. */
@@ -45,10 +45,10 @@ export function openScene(lab: Lab, watch: Pick<Watch, "injected" | "holds">): S
       // Known before it is done: whatever happens on the way is repaired.
       faults.push(fault);
       watch.injected();
-      await fault.inflict();
+      await fault.inject();
     },
-    async mends() {
-      for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.mend();
+    async repairs() {
+      for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.repair();
     },
     handsIn,
     async handsInRecords(reason) {

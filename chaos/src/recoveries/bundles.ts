@@ -23,7 +23,7 @@ export const bundleForMissingToken: Recovery = {
   async run(story) {
     const { lab } = story;
     // A new enrollment ended the tokens that the host still has.
-    await story.breaks({ ...oldCertificate(lab), mend: async () => undefined });
+    await story.breaks({ ...oldCertificate(lab), repair: async () => undefined });
     await story.isClassified("node_agent_auth_failed");
     const bundle = await createBundle(story);
     await story.hostRefuses("bundle_wrong_host", otherNode(story), "bundle", "apply", bundle.file);
@@ -41,7 +41,7 @@ export const bundleForStaleTrust: Recovery = {
   title: "every bundle with the server's CA is an old one: a pasted line brings the right ones",
   async run(story) {
     const fault = allTrustReplaced(story.lab, foreignCa);
-    await story.breaks({ ...fault, mend: async () => undefined });
+    await story.breaks({ ...fault, repair: async () => undefined });
     await story.handsInRecords("recovery_enrollment_blocked");
     await story.isClassified("recovery_enrollment_blocked");
     const bundle = await createBundle(story);
@@ -58,14 +58,14 @@ export const bundleTooLate: Recovery = {
     const { lab } = story;
     await story.breaks({
       what: "the host is off until its certificate has expired, and its recovery tokens are revoked",
-      async inflict() {
+      async inject() {
         await hasRecoveryToken(lab);
         await lab.node.agent().stop();
         await story.desk("node", "token", "revoke-recovery", lab.node.name);
         hoursPass(lab, 24.5);
         lab.node.startAgent();
       },
-      mend: async () => undefined,
+      repair: async () => undefined,
     });
     await story.isClassified("recovery_token_missing");
     const late = await createBundle(story, "--expires", "10");

@@ -25,11 +25,11 @@ function cloneOf(lab: Lab, what: string, copied: () => { stateDir: string; env?:
     },
     fault: {
       what,
-      async inflict() {
+      async inject() {
         const { stateDir, env } = copied();
         agent = startElsewhere(lab, stateDir, env);
       },
-      mend: async () => await agent?.stop("SIGKILL"),
+      repair: async () => await agent?.stop("SIGKILL"),
     },
   };
 }
@@ -61,7 +61,7 @@ export const warmClone: Recovery = {
       LAB_MEMORY: file,
     });
     const nat = sameAddress(lab);
-    await nat.inflict();
+    await nat.inject();
     await lab.node.agent().stop();
     lab.node.startAgent({ env: withMemory(memory) });
     await isConnected(story);
@@ -80,7 +80,7 @@ export const warmClone: Recovery = {
     const rules = await lab.router.run("nft", "list", "table", "ip", "nat");
     // The connections of both, at least.
     if (Number(/counter packets (\d+)/.exec(rules)?.[1]) < 2) throw new Error(`no address was changed: ${rules}`);
-    await nat.mend();
+    await nat.repair();
     lab.node.startAgent();
     await isConnected(story);
   },
@@ -117,7 +117,7 @@ async function isResolved(story: RecoveryStory, clone: Clone, choose: (known: Kn
   );
   // What both of them had is worth nothing any more.
   await learns(clone.agent(), "identity_revoked");
-  await story.mends();
+  await story.repairs();
   await joinAgain(story, token);
   await story.desk("node", "reactivate", lab.node.name);
   await story.isGreen(["node.resolve_clone", "node.enroll"]);
@@ -149,7 +149,7 @@ function sameAddress({ router, network }: Lab): Fault {
   const chain = `chain leaving { type nat hook postrouting priority 100; ip daddr ${network.control.address} counter masquerade; }`;
   return {
     what: "all nodes have the same address",
-    inflict: () => router.nft(`table ip nat {\n${chain}\n}\n`),
-    mend: () => router.nft("table ip nat\ndelete table ip nat\n"),
+    inject: () => router.nft(`table ip nat {\n${chain}\n}\n`),
+    repair: () => router.nft("table ip nat\ndelete table ip nat\n"),
   };
 }

@@ -30,7 +30,7 @@ export const publicEdge: Recovery = {
     await lapse(lab, LONGEST_PAUSE);
     await story.hostRecords("edge_terminates_tls", lines, "the server received the certificate");
     await story.isClassified("endpoint_profile_drift");
-    await story.mends();
+    await story.repairs();
     await lapseUntilConnected(lab);
     await story.isGreen([]);
     await keepsIdentity();
@@ -64,7 +64,7 @@ export const rateLimited: Recovery = {
     const problem = requestProblem(paths, seconds);
     if (problem) throw new Error(problem);
     story.notes(`${paths.length} requests in ${Math.round(seconds)} s`);
-    await story.mends();
+    await story.repairs();
     await lapseUntilConnected(lab);
     // The end of a rate limit needs no proof, so nobody runs a task to get one.
     await story.desk("task", "run", lab.node.name, "node.noop");

@@ -22,7 +22,7 @@ export const diskFullDuringRecovery: Recovery = {
     const { lab } = story;
     await comesBackWithoutKey(story, diskFull(lab.node));
     await story.isClassified("disk_full");
-    await story.mends();
+    await story.repairs();
     await story.isGreen(["node.recover"]);
   },
 };
@@ -39,7 +39,7 @@ async function wrongClock(story: RecoveryStory, offset: string): Promise<void> {
   // The clock was wrong before, too: only what comes after is about this recovery.
   await story.hostRecords("clock_skew", await story.hostRecords("identity_key_missing"));
   if ((await story.node()).certificate?.serial !== before) throw new Error("a certificate was issued");
-  await clock.mend();
+  await clock.repair();
   await story.isGreen(["node.recover"]);
 }
 
@@ -62,7 +62,7 @@ export const staleTrust: Recovery = {
   async run(story) {
     const { lab } = story;
     await hasRecoveryToken(lab);
-    await story.breaks({ ...trustReplaced(lab.node, foreignCa), mend: async () => undefined });
+    await story.breaks({ ...trustReplaced(lab.node, foreignCa), repair: async () => undefined });
     await story.handsInRecords("trust_bundle_invalid");
     await story.isClassified("server_tls_untrusted");
     await story.isGreen(["node.recover"]);

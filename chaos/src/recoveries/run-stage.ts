@@ -50,7 +50,7 @@ export async function runStage(stage: Stage, options: StageOptions): Promise<voi
 const nothing = { ok: false, reasons: [], incident_id: null, seconds: null, notes: [] };
 
 async function runRecovery({ name, title, run }: Recovery, lab: Lab): Promise<RecoveryResult> {
-  const { story, outcome, mends } = startRecoveryStory(lab);
+  const { story, outcome, repairs } = startRecoveryStory(lab);
   const problems: string[] = [];
   try {
     await within("the end of the recovery", LONGEST_SECONDS, run(story));
@@ -59,7 +59,7 @@ async function runRecovery({ name, title, run }: Recovery, lab: Lab): Promise<Re
     problems.push((error as Error).message);
   }
   // Later recoveries find the node as this one did.
-  await mends().catch((error: Error) => problems.push(`could not be mended: ${error.message}`));
+  await repairs().catch((error: Error) => problems.push(`could not be repaired: ${error.message}`));
   const { reasons, incidentId, seconds, notes } = outcome;
   return { name, title, ok: problems.length === 0, reasons, incident_id: incidentId, seconds, notes, problems };
 }

@@ -13,8 +13,8 @@ export const quarantined: Recovery = {
   title: "an operator quarantines the node",
   async run(story) {
     const { name } = story.lab.node;
-    const inflict = async () => void (await story.desk("node", "quarantine", name));
-    await story.breaks({ what: "the node is quarantined", inflict, mend: nothing });
+    const inject = async () => void (await story.desk("node", "quarantine", name));
+    await story.breaks({ what: "the node is quarantined", inject, repair: nothing });
     await story.isClassified("identity_revoked_or_fenced");
     await story.desk("node", "reactivate", name);
     await story.isGreen(["node.change"]);
@@ -26,8 +26,8 @@ export const revoked: Recovery = {
   title: "an operator revokes the node",
   async run(story) {
     const { name } = story.lab.node;
-    const inflict = async () => void (await story.desk("node", "revoke", name, "--yes"));
-    await story.breaks({ what: "the node is revoked", inflict, mend: nothing });
+    const inject = async () => void (await story.desk("node", "revoke", name, "--yes"));
+    await story.breaks({ what: "the node is revoked", inject, repair: nothing });
     await story.isClassified("identity_revoked_or_fenced");
     await story.hostRecords("identity_revoked");
     await joinAgain(story, await story.desk("node", "token", "create", "--node", name));
@@ -43,7 +43,7 @@ export const endpointDrift: Recovery = {
     await story.breaks(addressOfAnotherProfile(story.lab.node));
     await story.handsInRecords("endpoint_profile_drift");
     await story.isClassified("endpoint_profile_drift");
-    await story.mends();
+    await story.repairs();
     await story.isGreen([]);
   },
 };
@@ -54,7 +54,7 @@ export const caLost: Recovery = {
   async run(story) {
     await story.breaks(signingCaLost(story.lab));
     await story.isClassified("cert_untrusted_by_ingress");
-    await story.mends();
+    await story.repairs();
     await story.isGreen([]);
   },
 };
@@ -65,7 +65,7 @@ export const ingressCaSwapped: Recovery = {
   async run(story) {
     await story.breaks(otherClientCa(story.lab));
     await story.isClassified("cert_untrusted_by_ingress");
-    await story.mends();
+    await story.repairs();
     // A rejection counts for two minutes, because several ingresses may have one address.
     minutesPass(story.lab, 3);
     await story.isGreen([]);
@@ -80,12 +80,12 @@ export const outage: Recovery = {
     await anHourPasses(lab);
     await story.breaks({
       what: "the api is down for 23.5 hours",
-      async inflict() {
+      async inject() {
         await lab.control.api().stop("SIGKILL");
         hoursPass(lab, 23.5);
         await lab.control.startApi();
       },
-      mend: nothing,
+      repair: nothing,
     });
     await story.isClassified("cert_expired");
     await story.isGreen(["node.recover"]);

@@ -46,24 +46,24 @@ export async function hasRecoveryToken({ control, node }: Lab): Promise<void> {
  */
 export async function comesBackWithoutKey(
   story: RecoveryStory,
-  more: Fault = { what: "", inflict, mend: inflict },
+  more: Fault = { what: "", inject, repair: inject },
 ) {
   const { lab } = story;
   await hasRecoveryToken(lab);
-  await story.breaks({ what: "the host is off", inflict: () => lab.node.agent().stop(), mend: inflict });
+  await story.breaks({ what: "the host is off", inject: () => lab.node.agent().stop(), repair: inject });
   if (story.isQuiet()) await story.isClassified("agent_down");
   await story.breaks({
     what: `the host comes back without its key; ${more.what}`,
-    async inflict() {
+    async inject() {
       await deleteKey(lab);
-      await more.inflict();
+      await more.inject();
       lab.node.startAgent();
     },
-    mend: more.mend,
+    repair: more.repair,
   });
 }
 
-async function inflict(): Promise<void> {}
+async function inject(): Promise<void> {}
 
 /** On the host itself, which may have file systems that only it sees. */
 const deleteKey = ({ node }: Lab) => node.host.run("rm", join(node.stateDir, "identity.pem"));

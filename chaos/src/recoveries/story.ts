@@ -18,10 +18,10 @@ import { agentCommand, type Refused } from "./agent-command.ts";
 export type RecoveryStory = {
   /** Seen from the node that it happens to. */
   lab: Lab;
-  /** Registered before it is inflicted, so that it is always mended. */
+  /** Registered before it is injected, so that it is always repaired. */
   breaks(fault: Fault): Promise<void>;
-  /** The last fault that was not mended yet. */
-  mends(): Promise<void>;
+  /** The last fault that was not repaired yet. */
+  repairs(): Promise<void>;
   /** Waits until the node has this cause. The incident is the one that was opened first, or the story fails. */
   isClassified(reason: string): Promise<Explanation>;
   /** Nothing was classified so far. */
@@ -57,7 +57,7 @@ export type StoryOutcome = {
   notes: string[];
 };
 
-export type StoryRun = { story: RecoveryStory; outcome: StoryOutcome; mends(): Promise<void> };
+export type StoryRun = { story: RecoveryStory; outcome: StoryOutcome; repairs(): Promise<void> };
 
 export function startRecoveryStory(lab: Lab): StoryRun {
   const { operator } = lab.control;
@@ -91,9 +91,9 @@ export function startRecoveryStory(lab: Lab): StoryRun {
     async breaks(fault) {
       faults.push(fault);
       brokenAt ||= performance.now();
-      await fault.inflict();
+      await fault.inject();
     },
-    mends: async () => await faults.pop()?.mend(),
+    repairs: async () => await faults.pop()?.repair(),
     async isClassified(reason) {
       let instead = "";
       const ask = async () => {
@@ -166,8 +166,8 @@ export function startRecoveryStory(lab: Lab): StoryRun {
   return {
     story,
     outcome,
-    async mends() {
-      for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.mend();
+    async repairs() {
+      for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.repair();
     },
   };
 }

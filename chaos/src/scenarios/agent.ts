@@ -52,7 +52,7 @@ export const outdated: Scenario = {
     await within("the other build is connected", PATIENCE_SECONDS, connected);
     await story.userIsRefused({ type: PROBE, expiresSeconds: ANSWERED_SECONDS });
     await story.historyHas("task_refused");
-    await story.mends();
+    await story.repairs();
     await story.succeeds(await story.gives({ type: PROBE }));
     await story.recovers();
   },

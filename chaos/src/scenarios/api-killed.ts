@@ -40,7 +40,7 @@ async function afterClaim(story: Story): Promise<void> {
   await story.breaks(apiDead(story.lab));
   await edgeOf(story.lab).relents();
   await Promise.all([story.hostSees("control_plane_unreachable"), story.userIsRefused()]);
-  await story.mends();
+  await story.repairs();
   await endsOnce(story, task, "after the claim");
 }
 
@@ -55,7 +55,7 @@ async function afterEnqueue(story: Story): Promise<void> {
     return made.status === "queued" && { idempotencyKey: key, task: made };
   });
   await story.breaks(apiDead(story.lab));
-  await story.mends();
+  await story.repairs();
   const repeated = await story.gives({ idempotencyKey });
   if (repeated.id !== task.id) throw new Error("the repeated request made another task");
   node.startAgent();
@@ -66,7 +66,7 @@ async function whileExecuting(story: Story): Promise<void> {
   const task = await story.gives({ params: { hold_ms: 6_000 } });
   await isUnderWay(story, task.id);
   await story.breaks(apiDead(story.lab));
-  await story.mends();
+  await story.repairs();
   await endsOnce(story, task, "while it was under way");
 }
 
@@ -76,7 +76,7 @@ async function beforeResult(story: Story): Promise<void> {
   isIn(await story.reads(task), "dispatched");
   await story.breaks(apiDead(story.lab));
   await edgeOf(story.lab).relents();
-  await story.mends();
+  await story.repairs();
   await endsOnce(story, task, "before it had the result");
 }
 
@@ -88,7 +88,7 @@ async function afterResult(story: Story): Promise<void> {
   isIn(accepted, "completed");
   await story.breaks(apiDead(story.lab));
   await edgeOf(story.lab).relents();
-  await story.mends();
+  await story.repairs();
   const repeated = story.lab.node.agent().line((line) => line["msg"] === "result is duplicate", began);
   await within("the node is told that its result was there", PATIENCE_SECONDS, repeated);
   const after = await endsOnce(story, task, "after it had the result");
@@ -108,8 +108,8 @@ async function keptAt(story: Story, rule: EdgeRule): Promise<Task> {
 function apiDead({ control }: Lab): Fault {
   return {
     what: "the api is killed -9",
-    inflict: () => control.api().stop("SIGKILL"),
-    mend: () => control.startApi(),
+    inject: () => control.api().stop("SIGKILL"),
+    repair: () => control.startApi(),
   };
 }
 

@@ -55,7 +55,7 @@ export async function cutOff(
     meanwhile?.(),
   ]);
   await story.userIsRefused();
-  await story.mends();
+  await story.repairs();
   await story.succeeds(waiting);
   await story.recovers();
 }

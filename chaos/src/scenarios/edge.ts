@@ -34,7 +34,7 @@ export const resultRefused: Scenario = {
     const task = await story.gives({ params: { echo: "kept" } });
     // The node is online meanwhile and reports it itself.
     await Promise.all([story.dashboardSees("task_result_failed"), story.hostSees("task_result_failed")]);
-    await story.mends();
+    await story.repairs();
     await story.succeeds(task);
     await story.recovers();
   },

@@ -25,7 +25,7 @@ export const fullDisk: Scenario = {
     const task = await story.gives();
     await story.succeeds(task);
     story.notes("its journal has room of its own: the task is done and its result is not lost");
-    await story.mends();
+    await story.repairs();
     await story.recovers();
   },
 };
@@ -59,7 +59,7 @@ async function wrongClock(story: Story, offset: string): Promise<void> {
   await story.breaks(clockOff(story.lab.directory, offset));
   await Promise.all([story.dashboardSees("clock_skew"), story.hostSees("clock_skew")]);
   await story.userIsRefused({ expiresSeconds: ANSWERED_SECONDS });
-  await story.mends();
+  await story.repairs();
   // The agent learns of the right time with its next heartbeat; until then it goes on refusing tasks.
   await story.dashboardClears("clock_skew");
   await story.recovers();

@@ -20,7 +20,7 @@ export const rotated: Scenario = {
     await story.breaks(enrolledAgain(lab));
     // Refused once with the old one, which makes the agent look for another.
     await story.historyHas("auth_failed");
-    await story.mends();
+    await story.repairs();
     await story.succeeds(task);
     const after = await until("another certificate is in use", PATIENCE_SECONDS, async () => {
       const serial = await serialOf();
@@ -57,7 +57,7 @@ export const rejected: Scenario = {
       isOffline(story),
       story.userIsRefused(),
     ]);
-    await story.mends();
+    await story.repairs();
     await story.succeeds(waiting);
     await story.recovers();
   },

@@ -97,7 +97,7 @@ export const halfOpen: Scenario = {
     await story.succeeds(task);
     story.notes("the task was done over a new connection, without any repair");
     await story.historyHas("api_unreachable");
-    await story.mends();
+    await story.repairs();
     await story.recovers();
   },
 };
@@ -116,7 +116,7 @@ export const lossAndDelay: Scenario = {
     const task = await story.gives();
     await story.succeeds(task);
     story.notes("tasks are done all the same");
-    await story.mends();
+    await story.repairs();
     await story.recovers();
   },
 };

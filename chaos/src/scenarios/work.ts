@@ -34,7 +34,7 @@ export const resultBlocked: Scenario = {
       story.hostSees("api_unreachable"),
       story.dashboardSees("heartbeat_stale"),
     ]);
-    await story.mends();
+    await story.repairs();
     const { generation } = await story.succeeds(task);
     if (generation !== 1) throw new Error(`it was delivered ${generation} times`);
     await story.recovers();
@@ -59,7 +59,7 @@ export const databaseRestarted: Scenario = {
     await until("some tasks are done", PATIENCE_SECONDS, async () => load.done() > 8);
     await story.breaks(databaseDown(story.lab));
     await Promise.all([story.hostSees("control_plane_unreachable"), story.userIsRefused()]);
-    await story.mends();
+    await story.repairs();
     const before = load.done();
     await until("tasks are done again", PATIENCE_SECONDS, async () => load.done() > before + 8);
     const tasks = await load.stop();
@@ -72,8 +72,8 @@ export const databaseRestarted: Scenario = {
 function databaseDown(lab: Lab): Fault {
   return {
     what: "PostgreSQL is down",
-    inflict: async () => lab.database?.stop(),
-    mend: async () => lab.database?.start(),
+    inject: async () => lab.database?.stop(),
+    repair: async () => lab.database?.start(),
   };
 }
 

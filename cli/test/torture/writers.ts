@@ -13,7 +13,7 @@ export type Writers = {
   acknowledged: ReadonlySet<string>;
   /** Requests that had to be repeated. */
   repeated(): number;
-  /** Answers that no repetition can mend; any one is a failure of the torture. */
+  /** Answers that no repetition can change; any one is a failure of the torture. */
   refusals: readonly string[];
   stop(): Promise<void>;
 };

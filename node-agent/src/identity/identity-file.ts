@@ -65,7 +65,7 @@ export function parseIdentity(text: string, path: string): Identity {
   }
   const nodeId = nodeIdOf(leaf);
   if (nodeId === undefined)
-    throw missing(`The certificate in ${path} is not one of a node. To mend it, ${rejoin}.`);
+    throw missing(`The certificate in ${path} is not one of a node. To fix it, ${rejoin}.`);
   return { nodeId, keyPem, chainPem: chain.join(""), certificate: certificateFacts(leaf) };
 }
 

@@ -48,12 +48,12 @@ export const hostRows: Row[] = [
 function sshRefused({ lab }: Scene) {
   return {
     what: "nobody can log in by SSH",
-    inflict: () =>
+    inject: () =>
       new Promise<void>((resolve, reject) => {
         connect({ host: lab.node.address, port: 22 })
           .once("connect", () => reject(new Error("somebody listens for SSH on the host")))
           .once("error", () => resolve());
       }),
-    mend: async () => undefined,
+    repair: async () => undefined,
   };
 }

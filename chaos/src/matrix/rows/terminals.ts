@@ -49,7 +49,7 @@ export const terminalRows: TerminalRow[] = [
     ...row("T07", "the user is removed from the host", async ({ shells }) =>
       execFileSync("userdel", ["--force", shells.allocation.username], { stdio: "ignore" }),
     ),
-    mend: ({ shells }) => shells.json(["allocation", "repair", shells.allocation.id]),
+    repair: ({ shells }) => shells.json(["allocation", "repair", shells.allocation.id]),
   },
   {
     ...{ row: "T01", how: "an allocation could not be provisioned, and somebody opens a terminal of it" },
@@ -65,12 +65,12 @@ export const terminalRows: TerminalRow[] = [
   },
 ];
 
-function row(name: string, how: string, inflict: (place: Installation) => unknown): TerminalRow {
+function row(name: string, how: string, inject: (place: Installation) => unknown): TerminalRow {
   return {
     ...{ row: name, how, at: "installation" },
     async run(place, injected) {
       injected();
-      await inflict(place);
+      await inject(place);
       await place.terminalFails();
     },
   };

@@ -20,7 +20,7 @@ export const workRows: Row[] = [
         PATIENCE_SECONDS,
         async () => (await scene.reads(task)).status === "expired",
       );
-      await scene.mends();
+      await scene.repairs();
       await scene.isBack();
     },
   },

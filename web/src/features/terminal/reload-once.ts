@@ -1,5 +1,5 @@
 // The page is older than the server: the policy that came with it does not name a gateway that was announced
-// later, or the code it asks for is that of another release. A reload mends both; it is done by itself, but
+// later, or the code it asks for is that of another release. A reload fixes both; it is done by itself, but
 // not again and again.
 
 const storedAs = "holdfast.terminal.reloaded";
