@@ -70,14 +70,18 @@ async function paired(of = org): Promise<{ agentId: string; agentToken: string }
 
 const agents = async (of = org) => (await api.operator(of.id)(listAgents, { params: { org_id: of.id } })).agents;
 
-type OpenOptions = { by?: TestGateway; protocolVersion?: number; holding?: unknown[] };
+type OpenOptions = { by?: TestGateway; protocolVersion?: number; holding?: unknown[]; session?: object };
 
-async function open(agentId: string, { by = gateway, protocolVersion = 1, holding = [] }: OpenOptions = {}) {
+async function open(
+  agentId: string,
+  { by = gateway, protocolVersion = 1, holding = [], session = {} }: OpenOptions = {},
+) {
   const sessionId = uuidv7();
   const answer = await by.ask(openAgentSession, {
     body: {
       ...{ agent_id: agentId, session_id: sessionId, agent_version: "0.4.0", capabilities },
       ...{ protocol_version: protocolVersion, holding, key_set_version: null },
+      ...{ journal_id: null, draining: false, again: false, ...session },
     },
   });
   return { sessionId, ...answer };
@@ -235,7 +239,7 @@ describe("a connection", () => {
     await line;
     const late = await gateway.follow();
     await late.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
-    const sessions = [{ agent_id: agentId, session_id: sessionId, draining: false }];
+    const sessions = [{ agent_id: agentId, session_id: sessionId, draining: false, journal_id: null }];
     const { body } = await gateway.ask(touchAgentSessions, { body: { sessions } });
     expect(body).toEqual({ revoked: [sessionId] });
     expect(await agents()).toMatchObject([{ status: "revoked", inFlight: 0 }]);
@@ -278,7 +282,7 @@ describe("a connection", () => {
     const { agentId } = await paired();
     const { sessionId } = await open(agentId);
     await gateway.ask(closeAgentSession, { body: { agent_id: agentId, session_id: sessionId, reason: "closed" } });
-    const sessions = [{ agent_id: agentId, session_id: sessionId, draining: false }];
+    const sessions = [{ agent_id: agentId, session_id: sessionId, draining: false, journal_id: null }];
     await gateway.ask(touchAgentSessions, { body: { sessions } });
     expect(await dispatch()).toMatchObject({
       state: "no_agent",
@@ -293,7 +297,7 @@ describe("a connection", () => {
     await gateway.ask(closeAgentSession, {
       body: { agent_id: agentId, session_id: second.sessionId, reason: "" },
     });
-    const sessions = [{ agent_id: agentId, session_id: first.sessionId, draining: false }];
+    const sessions = [{ agent_id: agentId, session_id: first.sessionId, draining: false, journal_id: null }];
     await gateway.ask(touchAgentSessions, { body: { sessions } });
     expect(await dispatch()).toMatchObject({ state: "assigned", offer: { session_id: first.sessionId } });
   });
@@ -303,7 +307,7 @@ describe("a connection", () => {
     const { sessionId } = await open(agentId);
     const touch = (draining: boolean) =>
       gateway.ask(touchAgentSessions, {
-        body: { sessions: [{ agent_id: agentId, session_id: sessionId, draining }] },
+        body: { sessions: [{ agent_id: agentId, session_id: sessionId, draining, journal_id: null }] },
       });
     await touch(true);
     expect(await dispatch()).toMatchObject({ state: "no_agent", not_chosen: [{ reason: "draining" }] });

@@ -58,6 +58,7 @@ async function connect(agentId: string, by = gateway): Promise<string> {
     body: {
       ...{ agent_id: agentId, session_id: sessionId, agent_version: "1", protocol_version: 1, holding: [] },
       ...{ capabilities: { kinds: ["agent.execute"] }, key_set_version: 0 },
+      ...{ journal_id: null, draining: false, again: false },
     },
   });
   expect(status).toBe(200);
@@ -241,6 +242,7 @@ describe("a gateway", () => {
       body: {
         ...{ agent_id: agent.id, session_id: uuidv7(), agent_version: "1", protocol_version: 1, holding: [] },
         ...{ capabilities: { kinds: ["agent.execute"] }, key_set_version: 1 },
+        ...{ journal_id: null, draining: false, again: false },
       },
     });
     expect((body["key_sets"] as unknown[]).length).toBeGreaterThan(0);

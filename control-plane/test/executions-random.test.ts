@@ -1,7 +1,8 @@
 // Everything that can happen to requests between dispatchers, gateways and agents, at random and many times: repeated
 // dispatches at two replicas, lost offers, acceptances, refusals, results that come twice, late, from another agent or of an
-// older delivery, connections that end and begin, cancels, deadlines and revocations. Whatever happens, each request ends at
-// most once, an accepted result stays, no delivery has two agents, and every agent is counted to have exactly what it has.
+// older delivery, connections that end and begin, journals that are lost, cancels, deadlines and revocations. Whatever happens,
+// each request ends at most once, an accepted result stays, no delivery has two journals, and every agent is counted to have
+// exactly what it has.
 
 import type { ExecutionOffer } from "@holdfast/contracts/internal/executions";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -49,7 +50,10 @@ const step = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("forge" as const), pick, older: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("reconnect" as const), pick, holds: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("reconnect" as const), pick, holds: fc.boolean(), lost: fc.boolean() }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("disconnect" as const), pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("take" as const), pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("cancel" as const), pick }) },
@@ -57,6 +61,13 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant("sweep" as const) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+const connectionOf = ({ id, sessionId, protocolVersion, journalId }: LabAgent) => ({
+  agentId: id,
+  sessionId,
+  protocolVersion,
+  journalId,
+});
 
 type Delivery = { agent: LabAgent; requestId: string; generation: number };
 const ends = ["succeeded", "failed", "cancelled"];
@@ -132,14 +143,12 @@ class Drive {
       }
       case "reconnect": {
         const agent = this.agent(step.pick);
-        await lab.connect(agent);
+        const lost = step.lost && agent.protocolVersion > 0;
+        await lab.connect(agent, lost ? { journalId: uuidv7() } : {});
         const its = this.received.filter((one) => one.agent === agent && agent.protocolVersion > 0);
-        const holding = step.holds ? its.map(({ requestId, generation }) => ({ requestId, generation })) : [];
-        const connection = {
-          agentId: agent.id,
-          sessionId: agent.sessionId,
-          protocolVersion: agent.protocolVersion,
-        };
+        const holding =
+          step.holds && !lost ? its.map(({ requestId, generation }) => ({ requestId, generation })) : [];
+        const connection = connectionOf(agent);
         await this.engine.holds(connection, holding);
         const offers = await this.engine.takeWork(connection, {
           again: true,
@@ -153,11 +162,7 @@ class Drive {
         return lab.disconnect(this.agent(step.pick));
       case "take": {
         const agent = this.agent(step.pick);
-        const connection = {
-          agentId: agent.id,
-          sessionId: agent.sessionId,
-          protocolVersion: agent.protocolVersion,
-        };
+        const connection = connectionOf(agent);
         return this.receive(agent, await this.engine.takeWork(connection, { again: false, holding: [] }));
       }
       case "cancel": {
@@ -218,12 +223,13 @@ class Drive {
   }
 
   private receive(agent: LabAgent, offers: readonly ExecutionOffer[], { lost = false } = {}): void {
-    for (const { request_id: requestId, generation, agent_id, signature } of offers) {
-      expect(agent_id).toBe(agent.id);
+    for (const { request_id: requestId, generation, agent_id, signature, journal_id } of offers) {
+      expect([agent_id, journal_id]).toEqual([agent.id, agent.journalId]);
       expect(signature !== null).toBe(agent.protocolVersion > 0);
       const key = `${requestId} ${generation}`;
-      expect(this.sent.get(key) ?? agent.id, "a delivery has one agent").toBe(agent.id);
-      this.sent.set(key, agent.id);
+      const journal = `${agent.id} ${agent.journalId}`;
+      expect(this.sent.get(key) ?? journal, "a delivery has one journal").toBe(journal);
+      this.sent.set(key, journal);
       if (agent.protocolVersion === 0) {
         this.toOlder.set(requestId, (this.toOlder.get(requestId) ?? 0) + 1);
         expect(this.toOlder.get(requestId), "an agent of another system gets a request once").toBe(1);
@@ -263,13 +269,16 @@ class Drive {
 }
 
 describe("requests, whatever happens", () => {
-  it("EXEC-02 end at most once, are with one agent at a time, and are counted exactly", async () => {
+  it("EXEC-02 end at most once, are with one journal at a time, and are counted exactly", async () => {
     const paths = { accepted: 0, ended: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 45 }), async (steps) => {
         const orgId = await lab.newOrg();
         const agents = await Promise.all(
-          [1, 1, 0].map((protocolVersion) => lab.newAgent({ orgId, protocolVersion, maxInFlight: 3 })),
+          [1, 1, 0].map((protocolVersion) => {
+            const journalId = protocolVersion === 0 ? null : uuidv7();
+            return lab.newAgent({ orgId, protocolVersion, journalId, maxInFlight: 3 });
+          }),
         );
         const drive = new Drive(orgId, agents);
         for (const one of steps) {

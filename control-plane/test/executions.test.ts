@@ -33,10 +33,11 @@ const dispatch = (
   changes: Parameters<ExecutionLab["dispatch"]>[0] = {},
   options: Parameters<ExecutionLab["dispatch"]>[1] = {},
 ) => lab.dispatch({ organizationId: orgId, ...changes }, options);
-const connectionOf = ({ id, sessionId, protocolVersion }: LabAgent) => ({
+const connectionOf = ({ id, sessionId, protocolVersion, journalId }: LabAgent) => ({
   agentId: id,
   sessionId,
   protocolVersion,
+  journalId,
 });
 const take = (agent: LabAgent) => lab.replica.engine.takeWork(connectionOf(agent), { again: false, holding: [] });
 const inFlightOf = async ({ id }: LabAgent) =>

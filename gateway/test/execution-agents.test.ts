@@ -211,7 +211,9 @@ describe("an agent of another system", () => {
     const agent = model().pair();
     const started = await older(agent, { run: () => new Promise(() => undefined) });
     const answer = await dispatch(rig.gateway, dispatchBody(agent.orgId, { timeoutMs: 1_500 }));
-    expect(answer.body).toEqual({ status: "failed", error: "NODE_EXECUTION_TIMEOUT" });
+    // By the deadline it may not have connected again.
+    const error = expect.stringMatching(/^(NODE_EXECUTION_TIMEOUT|AGENT_DISCONNECTED)$/);
+    expect(answer.body).toEqual({ status: "failed", error });
     expect(started.executed).toHaveLength(1);
     expect(started.closes.map(({ code }) => code)).toEqual([4000]);
   });
@@ -268,7 +270,12 @@ describe("hostile agents", () => {
   it("SEC-03 a second hello is ignored: what an agent holds and speaks is said once", async () => {
     const agent = model().pair();
     const peer = await connectAgent(rig.gateway, agent);
-    const connected = () => rig.gateway.logged().split("an agent has connected").length;
+    const lines = () =>
+      rig.gateway
+        .logged()
+        .split("\n")
+        .filter((line) => line.includes(agent.id));
+    const connected = () => lines().filter((line) => line.includes("an agent has connected")).length;
     const before = connected();
     const holding = Array.from({ length: 1000 }, (_, at) => ({ requestId: `held-${at}`, generation: 1 }));
     const { protocolVersion: _, ...older } = helloOf({ holding });

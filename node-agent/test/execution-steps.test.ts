@@ -24,6 +24,7 @@ describe("an agent that runs steps", () => {
         ...{ tags: ["east", "group:alpha"], maxInFlight: 3 },
       },
       holding: [],
+      journalId: expect.stringMatching(/^[0-9a-f-]{36}$/),
     });
   });
 

@@ -39,6 +39,7 @@ export async function connectTestAgent(
     body: {
       ...{ agent_id: paired.agentId, session_id: sessionId, agent_version: "1.2.3", capabilities },
       ...{ protocol_version: protocolVersion, holding: [], key_set_version: null },
+      ...{ journal_id: null, draining: false, again: false },
     },
   });
   if (opened.status !== 200) throw new Error(`not connected: ${JSON.stringify(opened.body)}`);

@@ -33,6 +33,8 @@ export type LabAgent = {
   protocolVersion: number;
   /** The newest one, also when it was closed. */
   sessionId: string;
+  /** Of that connection; null: it names none. */
+  journalId: string | null;
 };
 
 export type NewLabAgent = {
@@ -45,6 +47,14 @@ export type NewLabAgent = {
   /** 0: an agent of another system. */
   protocolVersion?: number;
   connected?: boolean;
+  journalId?: string | null;
+};
+
+export type LabConnection = NewLabAgent & {
+  gatewayId?: string;
+  sessionId?: string;
+  draining?: boolean;
+  again?: boolean;
 };
 
 export type ExecutionLab = Awaited<ReturnType<typeof openExecutionLab>>;
@@ -103,17 +113,15 @@ export async function openExecutionLab(options: { selection?: Selection } = {}) 
   };
   const replica = await newReplica();
 
-  const connect = async (
-    agent: LabAgent,
-    changes: NewLabAgent & { gatewayId?: string; sessionId?: string } = {},
-  ) => {
+  const connect = async (agent: LabAgent, changes: LabConnection = {}) => {
     agent.sessionId = changes.sessionId ?? uuidv7();
     agent.protocolVersion = changes.protocolVersion ?? agent.protocolVersion;
+    agent.journalId = changes.journalId === undefined ? agent.journalId : changes.journalId;
     const [row] = await superuser<
       { kinds: string[]; connectors: string[] | null; tags: string[]; max_in_flight: number }[]
     >`SELECT kinds, connectors, tags, max_in_flight FROM execution_agents WHERE id = ${agent.id}`;
     if (!row) throw new Error(`there is no agent ${agent.id}`);
-    const opened = await openSession(system, {
+    const session = {
       agentId: agent.id,
       sessionId: agent.sessionId,
       gatewayId: changes.gatewayId ?? gatewayId,
@@ -125,7 +133,12 @@ export async function openExecutionLab(options: { selection?: Selection } = {}) 
         tags: changes.tags ?? row.tags,
         maxInFlight: changes.maxInFlight ?? row.max_in_flight,
       },
-    });
+      journalId: agent.journalId,
+      draining: changes.draining ?? false,
+      again: changes.again ?? false,
+      correlationId: uuidv7(),
+    };
+    const opened = await openSession(system, session, replica.engine);
     if (opened) replica.engine.agentChanged({ id: agent.id, orgId: agent.orgId });
     return opened;
   };
@@ -134,7 +147,7 @@ export async function openExecutionLab(options: { selection?: Selection } = {}) 
     ...{ database, app, system, superuser, log, orgId, gatewayId, newOrg, newReplica, replica, connect },
     /** Runs steps of every kind unless told otherwise, and is connected to the lab's gateway. */
     async newAgent(agent: NewLabAgent = {}): Promise<LabAgent> {
-      const { protocolVersion = 1, connected = true, name = "host" } = agent;
+      const { protocolVersion = 1, connected = true, name = "host", journalId = null } = agent;
       const id = uuidv7();
       const { token, hash } = makeAgentSecret(agent.orgId ?? orgId);
       await superuser`
@@ -143,7 +156,7 @@ export async function openExecutionLab(options: { selection?: Selection } = {}) 
         VALUES (${id}, ${agent.orgId ?? orgId}, ${name}, ${hash}, 'test', '1.0',
           ${agent.kinds ?? ["agent.execute", "connector.action"]}, ${agent.connectors ?? null}, ${agent.tags ?? []},
           ${agent.maxInFlight ?? 10})`;
-      const made = { id, orgId: agent.orgId ?? orgId, token, protocolVersion, sessionId: uuidv7() };
+      const made = { id, orgId: agent.orgId ?? orgId, token, protocolVersion, sessionId: uuidv7(), journalId };
       if (connected) await connect(made);
       return made;
     },

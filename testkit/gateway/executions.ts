@@ -28,7 +28,7 @@ import {
 import { uuidv7 } from "@holdfast/kit/uuid";
 
 export type ModelAgent = { id: string; orgId: string; token: string; name: string; revoked: boolean };
-type Session = BodyOf<typeof openAgentSession> & { draining: boolean; touchedAt: number };
+type Session = BodyOf<typeof openAgentSession> & { touchedAt: number };
 type State = "pending" | "given" | "ended" | "unplaced";
 type Execution = {
   id: string;
@@ -117,6 +117,7 @@ export function executionModel(publish: (news: ServiceNews) => void): ExecutionM
     expires_at: new Date(execution.deadline).toISOString(),
     secret: execution.body.secret ?? null,
     correlation_id: execution.correlationId,
+    journal_id: session.journal_id,
   });
 
   const end = (execution: Execution, state: "ended" | "unplaced", result: ExecutionResult) => {
@@ -164,7 +165,7 @@ export function executionModel(publish: (news: ServiceNews) => void): ExecutionM
     },
     openAgentSession(body: BodyOf<typeof openAgentSession>): AnswerOf<typeof openAgentSession> {
       if (agentOf(body.agent_id)?.revoked !== false) throw new ApiError("agent_token_refused");
-      const session = sessions.get(body.session_id) ?? { ...body, draining: false, touchedAt: Date.now() };
+      const session = sessions.get(body.session_id) ?? { ...body, touchedAt: Date.now() };
       sessions.set(body.session_id, session);
       for (const waiting of executions.values()) if (waiting.state === "pending") place(waiting);
       const held = new Map(body.holding.map(({ requestId, generation }) => [requestId, generation]));

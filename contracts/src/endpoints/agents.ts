@@ -27,6 +27,11 @@ export const ExecutionAgent = z.strictObject({
   inFlight: z.int(),
   maxInFlight: z.int(),
   draining: z.boolean(),
+  otherJournalSeenAt: Time.nullable().describe(
+    "When a connection with another journal was last open beside its newest one, in the last 24 hours: the agent's credentials are in use on " +
+      "a second host, or its state directory was replaced. Null: not seen. The newest connection gets new requests, and no " +
+      "request is sent to both.",
+  ),
 });
 export type ExecutionAgent = z.infer<typeof ExecutionAgent>;
 

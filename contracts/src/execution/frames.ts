@@ -44,6 +44,8 @@ export const HelloFrame = z.object({
   holding: z.array(HeldExecution).max(1000).optional(),
   /** The version of the newest set of signing keys that the agent has. */
   keySetVersion: z.int().nonnegative().optional(),
+  /** Of the journal by which the agent knows what it ran. What another journal of the same agent was sent is never sent to it. */
+  journalId: Id.optional(),
 });
 export type HelloFrame = z.infer<typeof HelloFrame>;
 

@@ -20,6 +20,8 @@ const CorrelationId = z.string().regex(correlationIdForm);
 /** A gateway puts no more into one request, unless a single item is larger. */
 export const MOST_BATCH_BYTES = 4 * 1024 * 1024;
 const BODY_LIMIT = 4 * MOST_BATCH_BYTES;
+/** Of the agent's journal; null: it names none. */
+const JournalId = Id.nullable();
 const sessions = "/internal/v1/agent-sessions";
 const executions = "/internal/v1/executions";
 
@@ -54,6 +56,8 @@ export const ExecutionOffer = z.strictObject({
   expires_at: Time,
   secret: z.string().nullable(),
   correlation_id: z.string(),
+  /** It is sent by no connection with another one. */
+  journal_id: JournalId,
 });
 export type ExecutionOffer = z.infer<typeof ExecutionOffer>;
 
@@ -76,6 +80,10 @@ export const openAgentSession = endpoint({
     protocol_version: z.int().nonnegative(),
     holding: z.array(HeldExecution).max(1000),
     key_set_version: z.int().nonnegative().nullable(),
+    journal_id: JournalId,
+    draining: z.boolean(),
+    /** It was open before: a newer session of the agent stays the newest. */
+    again: z.boolean(),
   }),
   answer: z.strictObject({
     lease_ms: z.int().positive(),
@@ -109,7 +117,9 @@ export const touchAgentSessions = endpoint({
   access: "service",
   body: z.strictObject({
     gateway_id: Id,
-    sessions: z.array(z.strictObject({ agent_id: Id, session_id: Id, draining: z.boolean() })).max(20_000),
+    sessions: z
+      .array(z.strictObject({ agent_id: Id, session_id: Id, draining: z.boolean(), journal_id: JournalId }))
+      .max(20_000),
   }),
   /** Sessions that no longer count: the token was revoked. */
   answer: z.strictObject({ revoked: z.array(Id).describe("Ids of sessions.") }),

@@ -12,10 +12,10 @@ import {
 import type { ApiContext } from "../api/context.ts";
 import { EXECUTION_LEASE_SECONDS } from "../executions/settings.ts";
 import { type InternalApi, internalRoute } from "../internal-api/route.ts";
-import { admit, closeSession, openSession, protocolOfSession, touchSessions } from "./sessions.ts";
+import { admit, closeSession, newestSession, openSession, touchSessions } from "./sessions.ts";
 
 export function agentInternalRoutes(internalApi: InternalApi, api: ApiContext): void {
-  const { system, executions, signals } = api;
+  const { system, executions, signals, log } = api;
 
   internalRoute(internalApi, admitAgent, async ({ body }) => {
     const agent = await admit(system, body.token);
@@ -23,14 +23,33 @@ export function agentInternalRoutes(internalApi: InternalApi, api: ApiContext): 
     return agent;
   });
 
-  internalRoute(internalApi, openAgentSession, async ({ body }) => {
-    const { agent_id: agentId, session_id: sessionId, protocol_version: protocolVersion } = body;
-    const opened = await openSession(system, {
-      ...{ agentId, sessionId, protocolVersion, gatewayId: body.gateway_id },
-      ...{ agentVersion: body.agent_version, capabilities: body.capabilities },
-    });
+  internalRoute(internalApi, openAgentSession, async ({ body, correlationId }) => {
+    const {
+      agent_id: agentId,
+      session_id: sessionId,
+      protocol_version: protocolVersion,
+      journal_id: journalId,
+    } = body;
+    const opened = await openSession(
+      system,
+      {
+        ...{ agentId, sessionId, protocolVersion, journalId, gatewayId: body.gateway_id },
+        ...{ agentVersion: body.agent_version, capabilities: body.capabilities },
+        ...{ draining: body.draining, again: body.again, correlationId },
+      },
+      executions,
+    );
     if (!opened) throw new ApiError("agent_token_refused");
-    const connection = { agentId, sessionId, protocolVersion };
+    if (opened.journalChanged) {
+      const about = {
+        correlation_id: correlationId,
+        org_id: opened.orgId,
+        agent_id: agentId,
+        journal_id: journalId,
+      };
+      log.warn(about, "an agent has another journal than before");
+    }
+    const connection = { agentId, sessionId, protocolVersion, journalId };
     const { holding } = body;
     const held = await executions.holds(connection, holding);
     const offers = await executions.takeWork(connection, {
@@ -64,10 +83,10 @@ export function agentInternalRoutes(internalApi: InternalApi, api: ApiContext): 
 
   internalRoute(internalApi, takeAgentWork, async ({ body }) => {
     const { agent_id: agentId, session_id: sessionId, gateway_id: gatewayId } = body;
-    const protocolVersion = await protocolOfSession(system, { agentId, sessionId, gatewayId });
-    if (protocolVersion === null) return { offers: [] };
+    const session = await newestSession(system, { agentId, sessionId, gatewayId });
+    if (!session) return { offers: [] };
     return {
-      offers: await executions.takeWork({ agentId, sessionId, protocolVersion }, { again: false, holding: [] }),
+      offers: await executions.takeWork({ agentId, sessionId, ...session }, { again: false, holding: [] }),
     };
   });
 }

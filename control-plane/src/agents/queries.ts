@@ -19,13 +19,15 @@ type AgentRow = {
   in_flight: number;
   max_in_flight: number;
   draining: boolean;
+  other_journal_seen_at: Date | null;
 };
 
 /** Online ones first, revoked ones last. `staleMs`: without a sign of life for so long, an agent is offline. */
 export async function selectAgents(tx: Tx, { staleMs }: { staleMs: number }): Promise<AgentRow[]> {
   return tx<AgentRow[]>`
     SELECT g.id, g.name, g.revoked_at, o.online, g.last_seen_at, g.created_at, g.creator_name, g.agent_version,
-      g.protocol_version, g.kinds, g.connectors, g.tags, g.in_flight, g.max_in_flight, g.draining
+      g.protocol_version, g.kinds, g.connectors, g.tags, g.in_flight, g.max_in_flight, g.draining,
+      CASE WHEN g.other_journal_seen_at > now() - interval '1 day' THEN g.other_journal_seen_at END AS other_journal_seen_at
     FROM execution_agents g CROSS JOIN LATERAL (SELECT
       coalesce(g.last_seen_at > now() - ${staleMs} * interval '1 millisecond', false) AND g.revoked_at IS NULL AS online) AS o
     ORDER BY g.revoked_at IS NOT NULL, NOT o.online, g.name, g.id`;
@@ -48,6 +50,7 @@ export function toAgent(row: AgentRow): ExecutionAgent {
     inFlight: row.in_flight,
     maxInFlight: row.max_in_flight,
     draining: row.draining,
+    otherJournalSeenAt: row.other_journal_seen_at?.toISOString() ?? null,
   };
 }
 

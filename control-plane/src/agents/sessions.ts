@@ -2,6 +2,7 @@
 // gateway no longer touches counts as closed.
 
 import { type AgentCapabilities, DEFAULT_MAX_IN_FLIGHT } from "@holdfast/contracts/execution/frames";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Sql } from "../database/connect.ts";
 import { readAgentSecret } from "./tokens.ts";
 
@@ -24,17 +25,51 @@ export type Opened = {
   agentVersion: string;
   capabilities: AgentCapabilities;
   protocolVersion: number;
+  /** Null: the agent names none. */
+  journalId: string | null;
+  draining: boolean;
+  /** It was open before: another connection that is open stays the newest. */
+  again: boolean;
+  correlationId: string;
 };
 
-/** Undefined: the agent is unknown or revoked. */
-export async function openSession(system: Sql, opened: Opened): Promise<{ orgId: string } | undefined> {
+/** What the audit says about a journal that is not the one before. */
+const JOURNAL_CHANGED =
+  "The agent has another journal than before: its credentials are in use on a second host, or its state directory was " +
+  "replaced. New requests go to the newest connection. What was sent to the earlier journal is not sent again.";
+
+/**
+ * Undefined: the agent is unknown or revoked. `journalChanged`: see above. `sessionSeconds`: without a touch for so long, a
+ * connection counts as closed. Locks the agent.
+ */
+export async function openSession(
+  system: Sql,
+  opened: Opened,
+  { sessionSeconds }: { sessionSeconds: number },
+): Promise<{ orgId: string; journalChanged: boolean } | undefined> {
   const { kinds, connectors = null, tags = [], maxInFlight = DEFAULT_MAX_IN_FLIGHT } = opened.capabilities;
-  const [agent] = await system<{ orgId: string }[]>`
-    UPDATE execution_agents SET session_id = ${opened.sessionId}, gateway_id = ${opened.gatewayId}, session_seen_at = now(),
-      last_seen_at = now(), agent_version = ${opened.agentVersion}, protocol_version = ${opened.protocolVersion},
-      kinds = ${kinds}, connectors = ${connectors}, tags = ${tags}, max_in_flight = ${maxInFlight}, draining = false
-    WHERE id = ${opened.agentId} AND revoked_at IS NULL
-    RETURNING org_id AS "orgId"`;
+  const [agent] = await system<{ orgId: string; journalChanged: boolean }[]>`
+    WITH found AS MATERIALIZED (
+      SELECT g.id, g.org_id, g.name, g.journal_id, g.session_id IS NOT NULL AND g.session_id <> ${opened.sessionId}
+        AND g.session_seen_at > now() - ${sessionSeconds} * interval '1 second' AS other_open
+      FROM execution_agents g WHERE g.id = ${opened.agentId} AND g.revoked_at IS NULL FOR NO KEY UPDATE
+    ), newest AS (
+      UPDATE execution_agents g SET session_id = ${opened.sessionId}, gateway_id = ${opened.gatewayId},
+        session_seen_at = now(), last_seen_at = now(), agent_version = ${opened.agentVersion},
+        protocol_version = ${opened.protocolVersion}, kinds = ${kinds}, connectors = ${connectors}, tags = ${tags},
+        max_in_flight = ${maxInFlight}, draining = ${opened.draining}, journal_id = ${opened.journalId}::uuid
+      FROM found f WHERE g.id = f.id AND NOT (${opened.again} AND f.other_open)
+      RETURNING g.id, f.journal_id <> g.journal_id AS journal_changed
+    ), audited AS (
+      INSERT INTO audit_events (id, org_id, actor_type, actor_name, role, action, target_type, target_id, target_name, result,
+        correlation_id, details)
+      SELECT ${uuidv7()}::uuid, f.org_id, 'system', 'agents', 'system', 'agent.journal_changed', 'agent', f.id::text, f.name,
+        'allowed', ${opened.correlationId}, jsonb_build_object('message', ${JOURNAL_CHANGED}::text,
+          'journal_id', ${opened.journalId}::uuid, 'earlier_journal_id', f.journal_id, 'earlier_connection_open', f.other_open)
+      FROM found f JOIN newest n ON n.id = f.id WHERE n.journal_changed
+    )
+    SELECT f.org_id AS "orgId", coalesce(n.journal_changed, false) AS "journalChanged"
+    FROM found f LEFT JOIN newest n ON n.id = f.id`;
   return agent;
 }
 
@@ -49,11 +84,12 @@ export async function closeSession(system: Sql, closed: { agentId: string; sessi
     WHERE id = ${agentId} AND revoked_at IS NULL`;
 }
 
-export type Touched = { agent_id: string; session_id: string; draining: boolean };
+export type Touched = { agent_id: string; session_id: string; draining: boolean; journal_id: string | null };
 
 /**
  * These connections are alive. One of an agent whose newest has closed becomes the newest again. Returns the sessions of agents
- * that are revoked or unknown, and the agents that began or ended draining. Locks: the agents, in the order of their ids.
+ * that are revoked or unknown, and the agents that began or ended draining, or turned out to have two journals. Locks: the
+ * agents, in the order of their ids.
  */
 export async function touchSessions(
   system: Sql,
@@ -65,15 +101,18 @@ export async function touchSessions(
   const rows = await system<{ session_id: string; id: string | null; orgId: string; changed: boolean }[]>`
     WITH touched AS MATERIALIZED (
       SELECT * FROM unnest(${sessions.map((one) => one.agent_id)}::uuid[], ${sessions.map((one) => one.session_id)}::uuid[],
-        ${sessions.map((one) => one.draining)}::boolean[]) AS t (agent_id, session_id, draining)
+        ${sessions.map((one) => one.draining)}::boolean[], ${sessions.map((one) => one.journal_id)}::uuid[])
+        AS t (agent_id, session_id, draining, journal_id)
     ), locked AS MATERIALIZED (
-      SELECT g.id, g.org_id, g.session_id, g.closed_session_id, g.draining,
+      SELECT g.id, g.org_id, g.session_id, g.closed_session_id, g.draining, g.journal_id,
+        coalesce(g.other_journal_seen_at > now() - interval '1 minute', false) AS two_known,
         coalesce(g.session_seen_at > now() - ${sessionSeconds} * interval '1 second', false) AS connected
       FROM execution_agents g WHERE g.id IN (SELECT agent_id FROM touched) AND g.revoked_at IS NULL
       ORDER BY g.id FOR NO KEY UPDATE
     ), judged AS MATERIALIZED (
-      SELECT l.id, l.org_id, t.session_id, t.draining, l.draining AS was_draining,
-        l.session_id = t.session_id AS newest,
+      SELECT l.id, l.org_id, t.session_id, t.draining, l.draining AS was_draining, t.journal_id,
+        l.session_id = t.session_id AS newest, l.two_known,
+        coalesce(l.connected AND l.session_id <> t.session_id AND l.journal_id <> t.journal_id, false) AS two_journals,
         NOT l.connected AND t.session_id IS DISTINCT FROM l.closed_session_id
           AND t.session_id IS DISTINCT FROM l.session_id AS adopted
       FROM locked l JOIN touched t ON t.agent_id = l.id
@@ -81,30 +120,35 @@ export async function touchSessions(
       UPDATE execution_agents g SET last_seen_at = now(),
         session_id = CASE WHEN j.adopted THEN j.session_id ELSE g.session_id END,
         gateway_id = CASE WHEN j.adopted THEN ${gatewayId}::uuid ELSE g.gateway_id END,
+        journal_id = CASE WHEN j.adopted THEN j.journal_id ELSE g.journal_id END,
+        other_journal_seen_at = CASE WHEN j.two_journals THEN now() ELSE g.other_journal_seen_at END,
         session_seen_at = CASE WHEN j.adopted OR j.newest THEN now() ELSE g.session_seen_at END,
         draining = CASE WHEN j.adopted OR j.newest THEN j.draining ELSE g.draining END
       FROM (
-        SELECT DISTINCT ON (id) id, session_id, draining, coalesce(newest, false) AS newest, adopted FROM judged
+        SELECT DISTINCT ON (id) id, session_id, draining, journal_id, coalesce(newest, false) AS newest, adopted,
+          bool_or(two_journals) OVER (PARTITION BY id) AS two_journals
+        FROM judged
         ORDER BY id, newest DESC NULLS LAST, adopted DESC
       ) AS j WHERE g.id = j.id
     )
     SELECT t.session_id, l.id, l.org_id AS "orgId",
-      coalesce((j.newest OR j.adopted) AND (j.draining <> j.was_draining OR j.adopted), false) AS changed
+      coalesce((j.newest OR j.adopted) AND (j.draining <> j.was_draining OR j.adopted) OR j.two_journals AND NOT j.two_known,
+        false) AS changed
     FROM touched t LEFT JOIN locked l ON l.id = t.agent_id LEFT JOIN judged j ON j.id = t.agent_id AND j.session_id = t.session_id
-    WHERE l.id IS NULL OR j.adopted OR j.draining <> j.was_draining`;
+    WHERE l.id IS NULL OR j.adopted OR j.draining <> j.was_draining OR j.two_journals`;
   return {
     revoked: rows.filter(({ id }) => id === null).map(({ session_id }) => session_id),
     changed: rows.flatMap(({ id, orgId, changed }) => (changed && id !== null ? [{ id, orgId }] : [])),
   };
 }
 
-/** Null: the session is not the agent's newest one, or the agent is revoked. */
-export async function protocolOfSession(
+/** Undefined: the session is not the agent's newest one, or the agent is revoked. */
+export async function newestSession(
   system: Sql,
   { agentId, sessionId, gatewayId }: { agentId: string; sessionId: string; gatewayId: string },
-): Promise<number | null> {
-  const [row] = await system<{ protocol_version: number }[]>`
-    SELECT coalesce(protocol_version, 0) AS protocol_version FROM execution_agents
+): Promise<{ protocolVersion: number; journalId: string | null } | undefined> {
+  const [row] = await system<{ protocolVersion: number; journalId: string | null }[]>`
+    SELECT coalesce(protocol_version, 0) AS "protocolVersion", journal_id AS "journalId" FROM execution_agents
     WHERE id = ${agentId} AND session_id = ${sessionId} AND gateway_id = ${gatewayId} AND revoked_at IS NULL`;
-  return row?.protocol_version ?? null;
+  return row;
 }

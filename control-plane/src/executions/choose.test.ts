@@ -11,6 +11,7 @@ const candidate: fc.Arbitrary<Candidate> = fc.record({
   name: fc.constant("host"),
   sessionId: fc.option(fc.uuid(), { freq: 4 }),
   gatewayId: fc.constant(null),
+  journalId: fc.constant(null),
   protocolVersion: fc.constantFrom(0, 1),
   draining: fc.boolean(),
   kinds: someOf(["agent.execute", "connector.action"]),
@@ -109,7 +110,15 @@ describe("the chosen agent", () => {
 });
 
 const agent = (changes: Partial<Candidate>): Candidate => ({
-  ...{ id: "a", name: "host", sessionId: "s", gatewayId: "g", protocolVersion: 1, draining: false },
+  ...{
+    id: "a",
+    name: "host",
+    sessionId: "s",
+    gatewayId: "g",
+    journalId: null,
+    protocolVersion: 1,
+    draining: false,
+  },
   ...{ kinds: ["agent.execute", "connector.action"], connectors: null, tags: [], maxInFlight: 10, inFlight: 0 },
   ...{ lastDispatchedAt: 0, ...changes },
 });

@@ -11,6 +11,8 @@ export type Candidate = {
   /** Null: not connected. */
   sessionId: string | null;
   gatewayId: string | null;
+  /** Of that connection; null: the agent names none. */
+  journalId: string | null;
   /** 0: an agent of another system. */
   protocolVersion: number;
   draining: boolean;

@@ -65,5 +65,6 @@ export function toOffer(
     expires_at: deadline,
     secret,
     correlation_id: row.correlation_id,
+    journal_id: row.journal_id,
   };
 }

@@ -11,7 +11,8 @@ export type FoundCandidate = Candidate & { orgId: string };
 
 /** `sessionSeconds`: without a touch for so long, a session counts as closed. */
 const candidateColumns = (db: Queryable, sessionSeconds: number) => db`
-  g.id, g.org_id AS "orgId", g.name, g.gateway_id AS "gatewayId", coalesce(g.protocol_version, 0) AS "protocolVersion",
+  g.id, g.org_id AS "orgId", g.name, g.gateway_id AS "gatewayId", g.journal_id AS "journalId",
+  coalesce(g.protocol_version, 0) AS "protocolVersion",
   g.draining, g.kinds, g.connectors, g.tags, g.max_in_flight AS "maxInFlight", g.in_flight AS "inFlight",
   g.last_dispatched_at AS dispatched,
   CASE WHEN g.session_seen_at > now() - ${sessionSeconds} * interval '1 second' THEN g.session_id END AS "sessionId"`;
@@ -73,12 +74,13 @@ export type OfferRow = {
   timeout_ms: number;
   deadline_at: Date;
   correlation_id: string;
+  journal_id: string | null;
 };
 
 /** A request that waits for an agent, with what decides which. */
 export type WaitingRow = Omit<
   OfferRow,
-  "agent_id" | "generation" | "signature" | "deadline_at" | "sealed_secret"
+  "agent_id" | "generation" | "signature" | "deadline_at" | "sealed_secret" | "journal_id"
 > & {
   wait_until: Date;
   connector: string | null;

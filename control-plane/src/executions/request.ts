@@ -145,7 +145,7 @@ async function assign(
   const isSigned = agent.protocolVersion > 0;
   const sent = agent.gatewayId === request.gatewayId;
   return {
-    ...{ agentId: agent.id, sessionId: agent.sessionId, deadlineAt, sent },
+    ...{ agentId: agent.id, sessionId: agent.sessionId, journalId: agent.journalId, deadlineAt, sent },
     signature: isSigned ? signFor(sign, contentOf(request, body), { agentId: agent.id, deadlineAt }) : null,
     once: sent && !isSigned,
   };
@@ -159,9 +159,9 @@ const contentOf = (request: NewRequest, body: DispatchBody) => ({
 function verdictOfAssigned(
   request: NewRequest,
   body: DispatchBody,
-  { agentId, sessionId, signature, deadlineAt, sent }: Assignment,
+  { agentId, sessionId, journalId, signature, deadlineAt, sent }: Assignment,
 ): RequestVerdict {
-  const given = { agent_id: agentId, generation: 1, signature, deadline_at: deadlineAt };
+  const given = { agent_id: agentId, generation: 1, signature, deadline_at: deadlineAt, journal_id: journalId };
   const secret = body.secret ?? null;
   return {
     ...{ state: "assigned", request_id: request.requestId, agent_id: agentId, known: false },

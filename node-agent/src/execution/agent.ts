@@ -25,6 +25,8 @@ export type ExecutionAgentOptions = {
   connectors?: readonly string[];
   maxInFlight?: number;
   journal: ExecutionJournal;
+  /** Undefined: of a journal that is lost with its process. */
+  journalId?: string;
   keys: PinnedKeys;
   sandbox: Sandbox;
   secureContext?: SecureContext | undefined;
@@ -80,6 +82,7 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
       },
       protocolVersion: EXECUTION_PROTOCOL,
       holding: deliveries.holding(),
+      ...(options.journalId === undefined ? {} : { journalId: options.journalId }),
       ...(keySetVersion === undefined ? {} : { keySetVersion }),
     };
   };

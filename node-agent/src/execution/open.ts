@@ -5,6 +5,7 @@ import type { Values } from "@holdfast/kit/settings";
 import { hostDriver } from "../drivers/sandbox/host.ts";
 import type { KeySet } from "../identity/accept-trust.ts";
 import { ownDirectory } from "../identity/state-directory.ts";
+import { journalIdOf } from "../journal/identity.ts";
 import { openJournal } from "../journal/journal.ts";
 import { isLoopbackName } from "../loopback.ts";
 import { type ExecutionAgent, type ExecutionAgentOptions, startExecutionAgent } from "./agent.ts";
@@ -16,7 +17,7 @@ import { EXECUTION_STATE_DIR, type executionSettings } from "./settings.ts";
 
 export type OpenOptions = Omit<
   ExecutionAgentOptions,
-  "credentials" | "journal" | "keys" | "sandbox" | "secureContext"
+  "credentials" | "journal" | "journalId" | "keys" | "sandbox" | "secureContext"
 > & {
   credentials: Credentials;
   /** Where credentials of ours are, or would be: the state is kept beside it. */
@@ -54,6 +55,11 @@ export async function openExecutionAgent(options: OpenOptions): Promise<Executio
   });
   try {
     if (journal.damage) log.warn("the journal was damaged", { detail: journal.damage });
+    const journalId = journalIdOf(stateDir, {
+      isDamaged: journal.damage !== undefined,
+      onUnwritable: (error) =>
+        log.warn("the id of the journal cannot be written: it is valid until the agent ends", { error }),
+    });
     const driver = hostDriver({ root: join(settings.workdirRoot, agentId) });
     // Even if it is not the backend any more.
     const left = await driver.recover();
@@ -65,7 +71,7 @@ export async function openExecutionAgent(options: OpenOptions): Promise<Executio
     });
     const { backend: configured } = settings;
     const sandbox = { configured, driver: configured === "host" ? driver : undefined };
-    return startExecutionAgent({ ...options, journal, keys, sandbox, secureContext });
+    return startExecutionAgent({ ...options, journal, journalId, keys, sandbox, secureContext });
   } catch (error) {
     await journal.close();
     throw error;

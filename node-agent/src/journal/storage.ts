@@ -32,7 +32,7 @@ export type Storage = {
   close(): void;
 };
 
-const fileNames = ["journal.a", "journal.b"] as const;
+export const fileNames = ["journal.a", "journal.b"] as const;
 const SMALLEST = 64 * 1024;
 // By hand: importing node:util for it costs a megabyte.
 const fdatasyncSoon = (file: number) =>

@@ -75,7 +75,20 @@ function describeAgents(agents: readonly ExecutionAgent[], hidden: number): stri
       { title: "version", of: (row) => row.agentVersion },
       { title: "last seen", of: (row) => localTime(row.lastSeenAt) ?? "never" },
       { title: "id", of: (row) => row.id },
-    ]) + others
+    ]) +
+    agents
+      .filter((one) => one.otherJournalSeenAt !== null && one.status !== "revoked")
+      .map(describeTwoJournals)
+      .join("") +
+    others
+  );
+}
+
+function describeTwoJournals({ name, otherJournalSeenAt }: ExecutionAgent): string {
+  return (
+    `\n\n${name} was connected with two journals, last at ${localTime(otherJournalSeenAt)}: a second host uses its ` +
+    "credentials, or its state directory was replaced. The newest connection gets new steps, and no step is sent to both. " +
+    "Pair a second host as an agent of its own: `holdfast agent pair`."
   );
 }
 

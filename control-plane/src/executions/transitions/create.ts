@@ -13,6 +13,8 @@ import { ASSIGNED_STATUS, INITIAL_STATUS } from "./table.ts";
 export type Assignment = {
   agentId: string;
   sessionId: string;
+  /** Of the session. */
+  journalId: string | null;
   signature: string | null;
   deadlineAt: Date;
   /** The agent is connected to the gateway that asks, which sends it as soon as it has the response. */
@@ -104,19 +106,21 @@ export async function insertRequests(
     room AS MATERIALIZED (${roomOfAgents(sql, chosen, options)}),
     placed AS MATERIALIZED (
       SELECT a.*, coalesce(
-        row_number() OVER (PARTITION BY r.id ORDER BY a.id) <= r.room AND r.id IS NOT NULL, false) AS assigned
+        row_number() OVER (PARTITION BY r.id ORDER BY a.id) <= r.room AND r.id IS NOT NULL, false) AS assigned,
+        r.journal_id
       FROM requested a JOIN organizations o ON o.id = a.org_id
       LEFT JOIN room r ON r.id = a.chosen_id AND r.session_id = a.chosen_session
       WHERE NOT EXISTS (SELECT FROM executions k WHERE k.request_id = a.request_id)
     ), given AS (
       INSERT INTO executions AS e (id, org_id, request_id, run_id, workflow_id, step_id, step_type, attempt, user_id, kind,
         shell, connector, selector_tag, selector_agent_id, payload, timeout_ms, wait_until, asked_by, correlation_id,
-        status, generation, agent_id, session_id, signature, deadline_at, dispatched_at, sealed_secret)
+        status, generation, agent_id, session_id, journal_id, signature, deadline_at, dispatched_at, sealed_secret)
       SELECT p.id, p.org_id, p.request_id, p.run_id, p.workflow_id, p.step_id, p.step_type, p.attempt, p.user_id, p.kind,
         p.shell, p.connector, p.selector_tag, p.selector_agent_id, p.payload::json, p.timeout_ms,
         now() + p.wait_ms * interval '1 millisecond', p.asked_by, p.correlation_id,
         CASE WHEN p.assigned THEN ${assignedStatus} ELSE ${initialStatus} END, p.assigned::integer,
         CASE WHEN p.assigned THEN p.chosen_id END, CASE WHEN p.assigned AND p.sent THEN p.chosen_session END,
+        CASE WHEN p.assigned AND p.sent THEN p.journal_id END,
         CASE WHEN p.assigned THEN p.signature END, CASE WHEN p.assigned THEN p.deadline_at END,
         CASE WHEN p.assigned THEN now() END, CASE WHEN NOT (p.assigned AND p.once) THEN p.sealed_secret END
       FROM placed p ORDER BY p.request_id

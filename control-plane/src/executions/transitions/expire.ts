@@ -38,6 +38,11 @@ export async function endWaits(
 const events: ExecutionEvent[] = ["deadline", "deadline_cancelled"];
 const inFlight = isInFlight();
 const newStatus = byEvent({ event: "v.event", status: "d.old_status" }, events, targetOf);
+/** What is said about a request whose journal is not the one that is connected. */
+const OTHER_JOURNAL =
+  "The request was sent to this agent while it had another journal, which has not reported a result. The connected one was " +
+  "not given it, because it cannot know whether the step ran: its state directory was replaced, or a second host uses its " +
+  "credentials.";
 const error = new ConstantSql(`CASE WHEN d.to_cancel THEN ${errorText("EXECUTION_CANCELLED").text}
   WHEN d.connected THEN ${errorText("NODE_EXECUTION_TIMEOUT").text} ELSE ${errorText("AGENT_DISCONNECTED").text} END`);
 
@@ -51,16 +56,19 @@ export async function endOverdue(
       SELECT e.id, e.agent_id FROM executions e WHERE ${inFlight} AND e.deadline_at <= now()
       ORDER BY e.deadline_at LIMIT ${options.limit}
     ), agents AS MATERIALIZED (
-      SELECT g.id, coalesce(g.session_seen_at > now() - ${options.sessionSeconds} * interval '1 second', false) AS connected
+      SELECT g.id, g.journal_id,
+        coalesce(g.session_seen_at > now() - ${options.sessionSeconds} * interval '1 second', false) AS connected
       FROM execution_agents g WHERE g.id IN (SELECT agent_id FROM found) ORDER BY g.id FOR NO KEY UPDATE
     ), due AS MATERIALIZED (
-      SELECT e.id, e.agent_id, e.status AS old_status, e.cancel_requested_at IS NOT NULL AS to_cancel, a.connected
-      FROM found f JOIN executions e ON e.id = f.id JOIN agents a ON a.id = e.agent_id
+      SELECT e.id, e.agent_id, e.status AS old_status, e.cancel_requested_at IS NOT NULL AS to_cancel,
+        a.connected AND o.other_journal AS other_journal, a.connected AND NOT o.other_journal AS connected
+      FROM found f JOIN executions e ON e.id = f.id JOIN agents a ON a.id = e.agent_id CROSS JOIN LATERAL (
+        SELECT e.session_id IS NOT NULL AND e.journal_id IS DISTINCT FROM a.journal_id AS other_journal) AS o
       WHERE ${inFlight} AND e.deadline_at <= now() AND (SELECT count(*) FROM agents) > 0
       ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED
     ), released AS (
       UPDATE executions e SET status = ${newStatus}, error = ${error}, finished_at = now(), lease_until = NULL,
-        sealed_secret = NULL, revision = e.revision + 1
+        output = CASE WHEN d.other_journal THEN json_build_object('message', ${OTHER_JOURNAL}::text) END, sealed_secret = NULL, revision = e.revision + 1
       FROM due d CROSS JOIN LATERAL (
         SELECT CASE WHEN d.to_cancel THEN 'deadline_cancelled' ELSE 'deadline' END AS event) AS v
       WHERE e.id = d.id

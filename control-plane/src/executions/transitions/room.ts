@@ -12,7 +12,7 @@ export function roomOfAgents(
   { sessionSeconds }: { sessionSeconds: number },
 ): Fragment {
   return sql`
-    SELECT g.id, g.session_id, g.max_in_flight - g.in_flight AS room FROM execution_agents g
+    SELECT g.id, g.session_id, g.journal_id, g.max_in_flight - g.in_flight AS room FROM execution_agents g
     WHERE g.id = ANY (${[...new Set(agentIds)]}::uuid[]) AND g.revoked_at IS NULL AND NOT g.draining
       AND g.session_id IS NOT NULL AND g.session_seen_at > now() - ${sessionSeconds} * interval '1 second'
     ORDER BY g.id FOR NO KEY UPDATE`;

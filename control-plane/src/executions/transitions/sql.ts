@@ -84,5 +84,5 @@ export const errorText = (code: keyof typeof executionOutcomes) => new ConstantS
 
 /** The columns of a request that is no longer with an agent and waits for another. */
 export const withoutAgent = new ConstantSql(
-  "agent_id = NULL, session_id = NULL, signature = NULL, deadline_at = NULL, lease_until = NULL, accepted_at = NULL, progress = NULL",
+  "agent_id = NULL, session_id = NULL, journal_id = NULL, signature = NULL, deadline_at = NULL, lease_until = NULL, accepted_at = NULL, progress = NULL",
 );

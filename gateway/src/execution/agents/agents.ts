@@ -59,6 +59,7 @@ export function createAgents(options: AgentsOptions): Agents {
   const offers = createOffers({ sessions, reports, log });
   const opening = createOpening({
     api,
+    isDraining: () => isDraining,
     onOpened(session, { offers: offered, stop }) {
       for (const one of stop) cancel(session, one);
       offers.deliverKept(session);

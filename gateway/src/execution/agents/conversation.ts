@@ -65,6 +65,7 @@ export function createConversation(options: ConversationOptions): Conversation {
     const { agentVersion, capabilities, protocolVersion } = hello;
     session.hello = shared({ agentVersion, capabilities, protocolVersion });
     session.keySetVersion = hello.keySetVersion ?? null;
+    session.journalId = (session.speaksAll ? hello.journalId : undefined) ?? null;
     if (session.speaksAll) {
       session.held = undefined;
       for (const { requestId, generation } of hello.holding ?? []) {

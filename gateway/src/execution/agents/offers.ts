@@ -95,12 +95,13 @@ export function createOffers(options: {
   };
 }
 
-/** The session that it was offered to, or a newer one of the same agent, as long as nothing was written. */
+/** The session that it was offered to, or a newer one of the same agent and journal, as long as nothing was written. */
 function liveSession(sessions: AgentSessions, offer: ExecutionOffer): AgentSession | undefined {
   const isLive = (session: AgentSession | undefined) =>
     session !== undefined && !session.isClosed && session.hello !== undefined;
   const own = sessions.get(offer.session_id);
-  return isLive(own) ? own : sessions.of(offer.agent_id).findLast(isLive);
+  if (isLive(own)) return own;
+  return sessions.of(offer.agent_id).findLast((one) => isLive(one) && one.journalId === offer.journal_id);
 }
 
 function signedFrame(offer: ExecutionOffer, signature: string): SignedExecuteFrame {

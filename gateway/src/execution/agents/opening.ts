@@ -22,6 +22,8 @@ export type Opening = {
 
 export type OpeningOptions = {
   api: Pick<ApiLink, "ask" | "instanceId">;
+  /** This gateway is. */
+  isDraining(): boolean;
   onOpened(session: AgentSession, opened: Opened): void;
   /** Its token is no longer accepted. */
   onRefused(session: AgentSession): void;
@@ -34,7 +36,7 @@ const MOST_HELD = 1000;
 const CLOSE_ATTEMPTS = 4;
 const again: BackoffPolicy = { firstMs: 200, maxMs: 5_000 };
 
-export function createOpening({ api, onOpened, onRefused, log }: OpeningOptions): Opening {
+export function createOpening({ api, isDraining, onOpened, onRefused, log }: OpeningOptions): Opening {
   const inTurn = limited(MOST_AT_ONCE);
 
   const ask = (session: AgentSession) =>
@@ -51,6 +53,9 @@ export function createOpening({ api, onOpened, onRefused, log }: OpeningOptions)
           protocol_version: session.protocolVersion,
           holding: holdingOf(session),
           key_set_version: session.keySetVersion,
+          journal_id: session.journalId,
+          draining: session.isDraining || isDraining(),
+          again: session.isOpen,
         },
         correlationId: session.agent.correlationId,
       });

@@ -57,6 +57,8 @@ export class AgentSession {
   hello: Introduction | undefined = undefined;
   /** Of the newest set that it has or was sent. */
   keySetVersion: number | null = null;
+  /** Null: the agent names none. */
+  journalId: string | null = null;
   /** The api knows it. */
   isOpen = false;
   /** It is closed, or about to be: nothing is sent to it any more. */

@@ -34,6 +34,7 @@ export function startTouch(options: {
         agent_id: session.agent.agentId,
         session_id: session.id,
         draining: session.isDraining || options.isDraining(),
+        journal_id: session.journalId,
       }));
       const { revoked } = await api.ask(touchAgentSessions, {
         body: { gateway_id: api.instanceId, sessions: some },

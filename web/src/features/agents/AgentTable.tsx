@@ -111,6 +111,13 @@ function StateOf({ agent }: { agent: ExecutionAgent }) {
           )}
         </span>
       )}
+      {agent.otherJournalSeenAt && !agent.revokedAt && (
+        <span className="block max-w-xs text-sm text-degraded">
+          Connected with two journals <When at={agent.otherJournalSeenAt} />: a second host uses its credentials,
+          or its state directory was replaced. The newest connection gets new steps. Pair a second host as an agent
+          of its own.
+        </span>
+      )}
     </>
   );
 }
