@@ -38,7 +38,7 @@ export function executionRoutes(options: {
     });
     const { agent_id: agentId, name } = admitted;
     const orgId = shared(admitted.org_id);
-    return (socket) => agents.accept(socket, { agentId, orgId, name, correlationId });
+    return (socket, connection) => agents.accept({ socket, connection }, { agentId, orgId, name, correlationId });
   };
   return EXECUTION_PATHS.map((path) => ({ path, server: agents.server, admit }));
 }

@@ -3,7 +3,7 @@
 
 import type { Server } from "node:https";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
-import { MOST_DISPATCH_BYTES } from "@holdfast/contracts/execution/dispatch";
+import { dispatchPaths, MOST_DISPATCH_BYTES } from "@holdfast/contracts/execution/dispatch";
 import { UsageError } from "@holdfast/kit/settings";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
@@ -59,6 +59,7 @@ export function createInternalListener(options: {
     log,
     metrics,
     bodyLimit: MOST_DISPATCH_BYTES,
+    routine,
     forPrograms: true,
     rephrase: (error) => inCapitals(rephrased(error)),
   });
@@ -74,6 +75,9 @@ export function createInternalListener(options: {
     stop: http.stop,
   };
 }
+
+/** These have a line of their own, with what became of the request. */
+const routine: ReadonlySet<string> = new Set([dispatchPaths.dispatch, dispatchPaths.dispatchAsync]);
 
 /** In the words that callers know. */
 const otherWords: Partial<Record<ErrorCode, ErrorCode>> = {

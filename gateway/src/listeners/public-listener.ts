@@ -14,7 +14,7 @@ import type { Exposure } from "@holdfast/service/settings";
 import type { WebSocket, WebSocketServer } from "ws";
 import { type PublicPlace, publicHosts } from "./addresses.ts";
 import { peerSockets } from "./peer-sockets.ts";
-import { serveUpgrades } from "./upgrades.ts";
+import { type OwnSocket, serveUpgrades } from "./upgrades.ts";
 
 /** What one path of the listener is for. */
 export type PublicRoute = {
@@ -30,7 +30,7 @@ export type AdmittedRoute = {
   path: string;
   server: WebSocketServer;
   /** Rejects with the ApiError to respond with. */
-  admit(request: IncomingMessage, correlationId: string): Promise<(socket: WebSocket) => void>;
+  admit(request: IncomingMessage, correlationId: string): Promise<OwnSocket["accept"]>;
 };
 
 export type PublicListener = {

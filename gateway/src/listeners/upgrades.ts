@@ -14,7 +14,7 @@ import type { PeerSockets, Watched } from "./peer-sockets.ts";
 export type AcceptSocket = (socket: WebSocket, watched: Watched) => void;
 
 /** For a socket that its route watches by itself, with a server of its own. */
-export type OwnSocket = { server: WebSocketServer; accept(socket: WebSocket): void };
+export type OwnSocket = { server: WebSocketServer; accept(socket: WebSocket, connection: Duplex): void };
 
 export type UpgradeOptions = {
   /** Of HTTP or HTTPS. */
@@ -49,7 +49,7 @@ export function serveUpgrades(options: UpgradeOptions): () => void {
           return admitted.server.handleUpgrade(request, socket, head, (opened) => {
             // From here on ws handles errors.
             socket.off("error", destroy);
-            admitted.accept(opened);
+            admitted.accept(opened, socket);
           });
         }
         peers.server.handleUpgrade(request, socket, head, (opened) =>

@@ -83,10 +83,12 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       return decline(frame, unwritable(error), link);
     }
     entry.accepted = true;
-    confirm(requestId, entry);
+    // A step that ends at once is accepted by its result.
+    const acceptance = setImmediate(confirm, requestId, entry);
     const result = await runStep(step, frame, entry, (progress) =>
       deliveries.send(requestId, { type: "progress", requestId, generation: entry.generation, ...progress }),
     );
+    clearImmediate(acceptance);
     entry.live.end();
     await finish(requestId, entry.generation, result);
   };

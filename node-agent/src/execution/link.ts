@@ -1,8 +1,10 @@
 // One WebSocket to a gateway: says hello, pings, and gives up when nothing comes back. What the frames mean is decided elsewhere.
 
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import type { AgentFrame, HelloFrame } from "@holdfast/contracts/execution/frames";
+import { gatherWrites } from "@holdfast/kit/gather-writes";
 import { type RawData, WebSocket } from "ws";
 import type { Ended } from "./pacing.ts";
 
@@ -58,6 +60,7 @@ export function openLink(options: LinkOptions): OwnedLink {
     generateMask: () => {},
     ...(options.secureContext ? { secureContext: options.secureContext } : {}),
   });
+  let connection: Socket | undefined;
   let ready = false;
   let everReady = false;
   let ended = false;
@@ -75,12 +78,19 @@ export function openLink(options: LinkOptions): OwnedLink {
     socket.terminate();
     settle(why);
   };
-  const transmit = (frame: AgentFrame) => socket.send(JSON.stringify(frame));
+  const transmit = (frame: AgentFrame) => {
+    // Steps that came together often end together.
+    if (connection) gatherWrites(connection);
+    socket.send(JSON.stringify(frame));
+  };
   const ping = () => {
     if (performance.now() - heardAt > times.silentMs) end({ kind: "silent", ms: times.silentMs });
     else transmit({ type: "ping", ts: Date.now() });
   };
 
+  socket.once("upgrade", (response) => {
+    connection = response.socket;
+  });
   socket.once("open", () => {
     heardAt = performance.now();
     transmit(options.hello());

@@ -9,14 +9,14 @@ import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import { type ExecutionEvent, type ExecutionOffer, takeAgentWork } from "@holdfast/contracts/internal/executions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
-import type { WebSocket, WebSocketServer } from "ws";
+import type { WebSocketServer } from "ws";
 import type { ApiLink } from "../../api-link/link.ts";
 import { createConversation } from "./conversation.ts";
 import { hasExitCode } from "./frames.ts";
 import { createOffers } from "./offers.ts";
 import { createOpening } from "./opening.ts";
 import { createReports, type EventVerdict } from "./reports.ts";
-import { type AdmittedAgent, AgentSession, about } from "./session.ts";
+import { type AdmittedAgent, type AgentConnection, AgentSession, about } from "./session.ts";
 import { type AgentSessions, agentSessions } from "./sessions.ts";
 import { agentSockets } from "./sockets.ts";
 import { startSweep } from "./sweep.ts";
@@ -24,7 +24,7 @@ import { startTouch } from "./touch.ts";
 
 export type Agents = {
   server: WebSocketServer;
-  accept(socket: WebSocket, agent: AdmittedAgent): void;
+  accept(connected: AgentConnection, agent: AdmittedAgent): void;
   deliver(offer: ExecutionOffer): void;
   /** It was given to this agent, which should have it: checks with the api if it is connected here and does not. */
   confirm(given: { request_id: string; agent_id: string }): void;
@@ -148,8 +148,8 @@ export function createAgents(options: AgentsOptions): Agents {
 
   return {
     server: sockets.server,
-    accept(socket, agent) {
-      const session = new AgentSession(uuidv7(), agent, socket, Date.now());
+    accept(connected, agent) {
+      const session = new AgentSession(uuidv7(), agent, connected, Date.now());
       sessions.add(session);
       sockets.attach(session);
     },

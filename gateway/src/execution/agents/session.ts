@@ -1,6 +1,7 @@
 // One connection of an agent, as the gateway knows it. There may be thousands that do nothing: a session has no timer and
 // no closure of its own, and what few need is made when they need it.
 
+import type { Duplex } from "node:stream";
 import type {
   CancelFrame,
   ErrorFrame,
@@ -12,10 +13,14 @@ import type {
   WelcomeFrame,
 } from "@holdfast/contracts/execution/frames";
 import type { SignedKeySet } from "@holdfast/contracts/node/trust";
+import { gatherWrites } from "@holdfast/kit/gather-writes";
 import type { WebSocket } from "ws";
 
 /** What is kept of `hello`; agents that say the same share it. */
 export type Introduction = Pick<HelloFrame, "agentVersion" | "capabilities" | "protocolVersion">;
+
+/** The connection is what the socket writes to. */
+export type AgentConnection = { socket: WebSocket; connection: Duplex };
 
 /** As the api admitted it. */
 export type AdmittedAgent = { agentId: string; orgId: string; name: string; correlationId: string };
@@ -50,6 +55,7 @@ export class AgentSession {
   readonly id: string;
   readonly agent: AdmittedAgent;
   readonly socket: WebSocket;
+  readonly #connection: Duplex;
   readonly connectedAt: number;
   /** The time of the last frame. */
   heardAt: number;
@@ -79,10 +85,11 @@ export class AgentSession {
   droppedBytes = 0;
   malformedFrames = 0;
 
-  constructor(id: string, agent: AdmittedAgent, socket: WebSocket, now: number) {
+  constructor(id: string, agent: AdmittedAgent, { socket, connection }: AgentConnection, now: number) {
     this.id = id;
     this.agent = agent;
     this.socket = socket;
+    this.#connection = connection;
     this.connectedAt = now;
     this.heardAt = now;
   }
@@ -103,6 +110,8 @@ export class AgentSession {
 
   send(frame: Sent): void {
     if (this.isClosed) return;
+    // Requests and acknowledgements come in groups.
+    gatherWrites(this.#connection);
     this.socket.send(JSON.stringify(frame));
   }
 
@@ -123,6 +132,8 @@ export class AgentSession {
     this.isClosed = true;
     this.endedBy = reason;
     this.socket.close(code, reason);
+    // The socket may be terminated next.
+    this.#connection.uncork();
   }
 }
 
