@@ -30,7 +30,8 @@ describe("the error catalogue", () => {
     expect(message).toMatch(/^[A-Z].*\.$/);
     expect(nextStep).toMatch(/^[A-Z].*\.$/);
     // A client's mistake stays one when it is repeated; the exceptions are having asked too often, or too early.
-    expect(retryable).toBe(status >= 500 || status === 429 || code === "result_not_ready");
+    const tooEarly = code === "result_not_ready" || code === "lease_not_connected";
+    expect(retryable).toBe(status >= 500 || status === 429 || tooEarly);
   });
 
   it.for(errorCodes)("OPS-04 makes an envelope that a client accepts, with its runbook: %s", (code) => {

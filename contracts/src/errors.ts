@@ -4,11 +4,15 @@
 
 import { z } from "zod";
 import { executionErrors } from "./errors/execution.ts";
+import { jenkinsErrors } from "./errors/jenkins.ts";
 import { nodeErrors } from "./errors/nodes.ts";
 import { notifyErrors } from "./errors/notify.ts";
 import { peopleErrors } from "./errors/people.ts";
 import { requestErrors } from "./errors/requests.ts";
+import { secretErrors } from "./errors/secrets.ts";
+import { vmErrors } from "./errors/vms.ts";
 import { workErrors } from "./errors/work.ts";
+import { workflowErrors } from "./errors/workflows.ts";
 import { runbookOf } from "./reasons/catalogue.ts";
 
 export const errorCatalogue = {
@@ -18,6 +22,10 @@ export const errorCatalogue = {
   ...workErrors,
   ...executionErrors,
   ...notifyErrors,
+  ...secretErrors,
+  ...vmErrors,
+  ...jenkinsErrors,
+  ...workflowErrors,
 };
 
 export type ErrorCode = keyof typeof errorCatalogue;

@@ -6,19 +6,7 @@ import type { Environment } from "./settings.ts";
 /** By what they are for. A name leaves this table when a setting takes it as an alias. */
 const notSupportedYet = {
   "pinning the keys that sign tasks": ["GPUAAS_TASK_SIGNING_PUBKEYS"],
-  "virtual machines": [
-    ...["NODE_AGENT_NETWORK_BACKEND", "NODE_AGENT_NETWORK_INTERFACE", "NODE_AGENT_BASE_IMAGE_DIR"],
-    ...["NODE_AGENT_CLOUD_INIT_DIR", "ALLOW_UNKNOWN_HOST_REGISTRATION"],
-  ],
-  workflows: [
-    ...["NODE_EXEC_TIMEOUT_MS", "WORKFLOW_CONTINUATION_QUEUE_NAME", "WORKFLOW_CONTINUATION_POLL_MS"],
-    "WORKFLOW_CONTINUATION_CONCURRENCY",
-  ],
-  "the sandbox": [
-    "VESPID_AGENT_DOCKER_IMAGE",
-    ...["VESPID_AGENT_DOCKER_NETWORK_DEFAULT", "VESPID_AGENT_DOCKER_TIMEOUT_MS", "VESPID_AGENT_DOCKER_MEMORY_MB"],
-    ...["VESPID_AGENT_DOCKER_CPUS", "VESPID_AGENT_DOCKER_PIDS", "VESPID_AGENT_DOCKER_OUTPUT_MAX_CHARS"],
-  ],
+  "a queue of workflow continuations": ["WORKFLOW_CONTINUATION_QUEUE_NAME"],
 } as const satisfies Record<string, readonly string[]>;
 
 /** Will never be supported, with the reason. */

@@ -26,3 +26,23 @@ export function redact(text: string): string {
     .replace(urlPassword, "$1[redacted]@")
     .replace(bearer, "$1 [redacted]");
 }
+
+/** Shorter ones would hide parts of words everywhere. */
+const SHORTEST_VALUE = 8;
+
+/** Returns a function that removes these very values, also as JSON, a URL and base64 write them. */
+export function withoutValues(values: readonly string[]): (text: string) => string {
+  const forms = values
+    .filter(({ length }) => length >= SHORTEST_VALUE)
+    .flatMap((value) => [
+      value,
+      JSON.stringify(value).slice(1, -1),
+      encodeURIComponent(value),
+      Buffer.from(value).toString("base64").replace(/=+$/, ""),
+    ]);
+  if (forms.length === 0) return (text) => text;
+  // The longest first: one may begin with another.
+  const unique = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
+  const any = new RegExp(unique.map((form) => form.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).join("|"), "g");
+  return (text) => text.replace(any, "[redacted]");
+}

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  describeSettings,
   integer,
   kinds,
   oneOf,
@@ -8,6 +9,7 @@ import {
   readSettings,
   type Setting,
   type SettingKind,
+  secretValues,
   setting,
   UsageError,
   unknownSettings,
@@ -266,5 +268,34 @@ describe("unknown names", () => {
         expect(unknownSettings(known, { [mistyped]: "x" })).toEqual([{ name: mistyped, nearest: name }]);
       }),
     );
+  });
+});
+
+describe("settings that are shown", () => {
+  const declared = {
+    port: setting(kinds.port, { env: "HOLDFAST_A_PORT", default: 1, help: "A port." }),
+    proxies: optional(kinds.addressList, { env: "HOLDFAST_PROXIES", help: "Addresses." }),
+    kek: optional(kinds.key256, { env: "HOLDFAST_KEY", secret: true, help: "A key." }),
+    url: optional(kinds.postgresUrl, { env: "HOLDFAST_URL", secret: true, help: "A database." }),
+  };
+  const key = Buffer.alloc(32, 5).toString("base64");
+  const values = readSettings(declared, {
+    HOLDFAST_KEY: key,
+    HOLDFAST_URL: "postgres://me:pass%2Fword@db/x",
+    HOLDFAST_PROXIES: "10.0.0.1,::1",
+  });
+
+  it("AGENT-10 say of a secret only whether it is set", () => {
+    expect(describeSettings(declared, values)).toEqual({
+      ...{ HOLDFAST_A_PORT: "1", HOLDFAST_PROXIES: "10.0.0.1,::1", HOLDFAST_KEY: "[set]", HOLDFAST_URL: "[set]" },
+    });
+    expect(describeSettings(declared, readSettings(declared, {}))).toMatchObject({ HOLDFAST_KEY: null });
+  });
+
+  it("AGENT-10 name every form of a secret that must not be seen", () => {
+    expect(secretValues(declared, values)).toEqual(
+      expect.arrayContaining([key, Buffer.alloc(32, 5).toString("hex"), "pass%2Fword", "pass/word"]),
+    );
+    expect(secretValues(declared, readSettings(declared, {}))).toEqual([]);
   });
 });

@@ -97,6 +97,33 @@ export function optional<T>(kind: SettingKind<T>, options: SettingOptions): Sett
   return { aliases: [], secret: false, ...options, kind, default: undefined };
 }
 
+/** The values of secret settings, in the form in which they were given. Of a URL also the password alone. */
+export function secretValues<S extends Settings>(declared: S, values: Values<S>): string[] {
+  return Object.entries(declared).flatMap(([name, { secret }]) => {
+    const value = (values as Record<string, unknown>)[name];
+    if (!secret) return [];
+    if (Buffer.isBuffer(value))
+      return [value.toString("base64"), value.toString("base64url"), value.toString("hex")];
+    if (typeof value !== "string") return [];
+    const password = URL.canParse(value) ? new URL(value).password : "";
+    return password === "" ? [value] : [value, password, decodeURIComponent(password)];
+  });
+}
+
+/** What a process runs with, by the names of the settings; of a secret only whether it is set. */
+export function describeSettings<S extends Settings>(
+  declared: S,
+  values: Values<S>,
+): Record<string, string | null> {
+  return Object.fromEntries(
+    Object.entries(declared).map(([name, { env, secret }]) => {
+      const value = (values as Record<string, unknown>)[name];
+      if (value === undefined) return [env, null];
+      return [env, secret ? "[set]" : Array.isArray(value) ? value.join(",") : String(value)];
+    }),
+  );
+}
+
 /** Reads all settings, or throws one UsageError that names every problem. An empty value counts as unset. */
 export function readSettings<S extends Settings>(declared: S, env: Environment): Values<S> {
   const problems: string[] = [];

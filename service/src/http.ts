@@ -16,6 +16,7 @@ import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { carriesCertificate } from "./node-identity/handed-over.ts";
 import { answerError, correlationIdOf, refuseBeforeRouting, refuseBroken } from "./refusals.ts";
+import { organizationOf } from "./request-organization.ts";
 import { type Exposure, readTls } from "./settings.ts";
 
 export type HttpServer = {
@@ -44,6 +45,7 @@ export type FinishedRequest = {
   route: string;
   status: number;
   milliseconds: number;
+  orgId?: string | undefined;
 };
 
 export type HttpOptions = {
@@ -175,18 +177,21 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     done(null, payload);
   });
 
-  const reportRequest = ({ correlationId, method, route, status, milliseconds }: FinishedRequest) => {
+  const reportRequest = (finished: FinishedRequest) => {
+    const { correlationId, method, route, status, milliseconds, orgId } = finished;
     options.metrics.observeRequest({ method, route, status, seconds: milliseconds / 1000 });
     const usual = status < 400 && options.routine?.has(route);
     const level = quietRoutes.has(route) ? "trace" : usual ? "debug" : "info";
     if (!requestLog.isLevelEnabled(level)) return;
     const ms = Math.round(milliseconds * 10) / 10;
-    requestLog[level]({ correlation_id: correlationId, method, route, status, ms }, "request");
+    const org = orgId === undefined ? {} : { org_id: orgId };
+    requestLog[level]({ correlation_id: correlationId, ...org, method, route, status, ms }, "request");
   };
   app.addHook("onResponse", (request, reply, done) => {
     const { id: correlationId, method, routeOptions } = request;
     const route = routeOptions.url ?? "unknown";
-    reportRequest({ correlationId, method, route, status: reply.statusCode, milliseconds: reply.elapsedTime });
+    const { statusCode: status, elapsedTime: milliseconds } = reply;
+    reportRequest({ correlationId, method, route, status, milliseconds, orgId: organizationOf(request) });
     done();
   });
 

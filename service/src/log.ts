@@ -2,9 +2,10 @@
 // through redaction: known fields are dropped, and the finished line is scanned for such fields at
 // any depth and for our own secrets' prefixes, so that a secret inside an error does not get out either.
 
-import { redact } from "@holdfast/kit/redact";
+import { redact, withoutValues } from "@holdfast/kit/redact";
 import { standardOutput } from "@holdfast/kit/standard-output";
 import { type DestinationStream, type Logger, pino } from "pino";
+import type { LogStore } from "./log-store/log-store.ts";
 
 export type Log = Logger;
 
@@ -13,9 +14,26 @@ const secretFields = ["password", "token", "secret", "authorization", "cookie", 
 /** The logger's own redaction reaches three levels deep; an error's properties may lie deeper. */
 const secretText = new RegExp(`"(${secretFields.join("|")})":"(?:[^"\\\\]|\\\\.)*"`, "gi");
 
-export function createLog(options: { process: string; level: string; destination?: DestinationStream }): Log {
+export type LogOptions = {
+  process: string;
+  level: string;
+  destination?: DestinationStream;
+  /** Keeps the lines, so that they can be found by the ids in them. */
+  store?: Pick<LogStore, "append"> | undefined;
+  /** What this process knows and nobody may read, such as the key that it encrypts with: these have no form of their own. */
+  secrets?: readonly string[];
+};
+
+export function createLog(options: LogOptions): Log {
   // Our own, because pino's destination retries a failed write endlessly when it flushes at exit.
   const destination = options.destination ?? standardOutput();
+  const { store } = options;
+  const withoutOwn = withoutValues(options.secrets ?? []);
+  const write = (line: string) => {
+    const redacted = withoutOwn(redact(line.replace(secretText, '"$1":"[redacted]"')));
+    destination.write(redacted);
+    store?.append(redacted);
+  };
   return pino(
     {
       level: options.level,
@@ -28,7 +46,7 @@ export function createLog(options: { process: string; level: string; destination
         censor: "[redacted]",
       },
     },
-    { write: (line: string) => destination.write(redact(line.replace(secretText, '"$1":"[redacted]"'))) },
+    { write },
   );
 }
 

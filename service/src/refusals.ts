@@ -10,6 +10,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "./log.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { organizationOf } from "./request-organization.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -43,7 +44,12 @@ export async function answerError(
     error instanceof ApiError ? error : (options.translateError?.(error) ?? fastifyError(error, options));
   if (known === undefined) {
     options.log.error(
-      { err: error, correlation_id: request.id, route: request.routeOptions?.url },
+      {
+        err: error,
+        correlation_id: request.id,
+        org_id: organizationOf(request),
+        route: request.routeOptions?.url,
+      },
       "request failed with an unhandled error",
     );
   }

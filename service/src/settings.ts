@@ -172,3 +172,21 @@ export const drainSetting = setting(integer({ min: 0, max: 600 }), {
   default: 0,
   help: "On shutdown: how long /readyz reports it while requests are still served, and then how long open connections are served. Behind a load balancer, set it longer than the time for which that keeps unused connections.",
 });
+
+/** Read by every server process: its log lines, to be found by the ids in them. */
+export const logStoreSettings = {
+  logStoreDir: optional(kinds.path, {
+    env: "HOLDFAST_LOG_STORE_DIR",
+    help: "Directory in which the process keeps its last log lines, so that `holdfast logs`, traces and evidence bundles find them. Processes may share it. `holdfast up` sets it to logs/store in its data directory. Without it, no lines are kept.",
+  }),
+  logStoreMib: setting(integer({ min: 1, max: 10_240 }), {
+    env: "HOLDFAST_LOG_STORE_MIB",
+    default: 64,
+    help: "Size in MiB to which the kept log lines of one process are limited. The oldest are removed first.",
+  }),
+  logStoreDays: setting(integer({ min: 1, max: 365 }), {
+    env: "HOLDFAST_LOG_STORE_DAYS",
+    default: 7,
+    help: "Days for which a process keeps its log lines.",
+  }),
+};

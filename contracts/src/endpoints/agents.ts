@@ -17,7 +17,10 @@ export const ExecutionAgent = z.strictObject({
   status: AgentState,
   lastSeenAt: Time.nullable(),
   createdAt: Time,
-  createdBy: z.string().describe("Who created its pairing token."),
+  createdBy: z.string().describe("Who created its pairing token; of a node, the node's name."),
+  nodeId: Id.nullable().describe(
+    "The node that runs steps with its own identity; null: it was paired with a token.",
+  ),
   revokedAt: Time.nullable(),
   agentVersion: z.string(),
   protocolVersion: z.int().nullable().describe("Null until it has connected; 0: an agent of another system."),
@@ -52,6 +55,16 @@ export const createAgentPairingToken = endpoint({
   answer: z.strictObject({ token: z.string(), expiresAt: Time }),
 });
 
+/** The agent token is shown once. */
+export const AgentPairing = z.strictObject({
+  agentId: Id,
+  agentToken: z.string(),
+  organizationId: Id,
+  gatewayWsUrl: z.string(),
+  /** The keys that dispatches are signed with; later sets are signed with these. */
+  keySet: SignedKeySet,
+});
+
 export const pairAgent = endpoint({
   name: "pairAgent",
   noun: "agents",
@@ -69,14 +82,7 @@ export const pairAgent = endpoint({
     agentVersion: AnyText.max(64),
     capabilities: AgentCapabilities,
   }),
-  answer: z.strictObject({
-    agentId: Id,
-    agentToken: z.string(),
-    organizationId: Id,
-    gatewayWsUrl: z.string(),
-    /** The keys that dispatches are signed with; later sets are signed with these. */
-    keySet: SignedKeySet,
-  }),
+  answer: AgentPairing,
   errors: ["pairing_token_invalid", "pairing_token_expired", "agent_gateway_missing", "rate_limit_exceeded"],
 });
 

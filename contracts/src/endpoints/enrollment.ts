@@ -176,6 +176,8 @@ export const enrollNode = endpoint({
     profile: EnvironmentProfile,
   }),
   errors: [
+    "host_unknown",
+    "host_values_invalid",
     "enrollment_token_unknown",
     "enrollment_token_revoked",
     "enrollment_token_used",

@@ -8,6 +8,7 @@ export const policyKeys = [
   "audit.dedupe_window_seconds",
   "node.automatic_recovery",
   "node.disk_pressure_percent",
+  "node.executions",
   "node.health_probe_interval_seconds",
   "node.heartbeat_stale_after_seconds",
   "node.quarantine_clones",

@@ -22,8 +22,9 @@ const ReadinessChain = z.partialRecord(
 
 export const TerminalSession = z.strictObject({
   id: Id,
-  allocation_id: Id,
-  username: z.string().describe("Of the allocation's OS user."),
+  allocation_id: Id.nullable().describe("Null: it is the console of a VM."),
+  lease_id: Id.nullable().describe("Of the VM whose console it is; null: it is at an allocation."),
+  username: z.string().describe("Of the allocation's OS user; `console` at a VM."),
   node_id: Id,
   node_name: z.string(),
   state: TerminalState,
@@ -59,6 +60,27 @@ export const TerminalSession = z.strictObject({
 });
 export type TerminalSession = z.infer<typeof TerminalSession>;
 
+const TokenWanted = z.strictObject({
+  session_id: Id.optional().describe("An existing one of yours. Default: a new one."),
+  offset: z.int().nonnegative().optional().describe("Output from this offset on; default: all that is kept."),
+});
+
+const NewTerminalToken = z.strictObject({
+  token: z.string().describe("Shown once."),
+  url: z.string().describe("ws:// or wss://, without the token."),
+  session_id: Id,
+  correlation_id: z.string(),
+  expires_at: Time,
+  /** Within so many seconds of connecting comes `ready` or an error. */
+  deadline_seconds: z.number(),
+});
+
+const tokenErrors = [
+  "terminal_token_mint_failed",
+  "terminal_session_unknown",
+  "terminal_gateway_missing",
+] as const;
+
 export const createTerminalToken = endpoint({
   name: "createTerminalToken",
   noun: "terminals",
@@ -71,20 +93,26 @@ export const createTerminalToken = endpoint({
   access: { scope: "terminals:use" },
   action: "terminal.create_token",
   params: z.strictObject({ allocation_id: Id }),
-  body: z.strictObject({
-    session_id: Id.optional().describe("An existing shell. Default: a new one."),
-    offset: z.int().nonnegative().optional().describe("Output from this offset on; default: all that is kept."),
-  }),
-  answer: z.strictObject({
-    token: z.string().describe("Shown once."),
-    url: z.string().describe("ws:// or wss://, without the token."),
-    session_id: Id,
-    correlation_id: z.string(),
-    expires_at: Time,
-    /** Within so many seconds of connecting comes `ready` or an error. */
-    deadline_seconds: z.number(),
-  }),
-  errors: ["terminal_token_mint_failed", "terminal_session_unknown", "terminal_gateway_missing"],
+  body: TokenWanted,
+  answer: NewTerminalToken,
+  errors: tokenErrors,
+});
+
+export const createConsoleToken = endpoint({
+  name: "createConsoleToken",
+  noun: "terminals",
+  method: "POST",
+  path: "/v1/leases/{lease_id}/console-tokens",
+  summary: "Get a token for one connection to the serial console of a VM",
+  description:
+    "Used like a token for a terminal of an allocation. The connection begins with the end of the serial log. Everybody who may " +
+    "write leases may open a console; all of them share the guest's serial port. The token needs the scope `terminals:use`, too.",
+  access: { scope: "leases:write" },
+  action: "terminal.create_console_token",
+  params: z.strictObject({ lease_id: Id }),
+  body: TokenWanted,
+  answer: NewTerminalToken,
+  errors: tokenErrors,
 });
 
 export const listTerminals = endpoint({
@@ -96,6 +124,7 @@ export const listTerminals = endpoint({
   access: { scope: "allocations:read" },
   query: PageQuery.extend({
     allocation_id: Id.optional(),
+    lease_id: Id.optional(),
     node_id: Id.optional(),
     state: TerminalState.optional(),
     correlation_id: z

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { IncidentState } from "./incidents.ts";
+import { LogReplica } from "./logs.ts";
 
 export const traceKinds = [
   "refusal",
@@ -13,11 +14,14 @@ export const traceKinds = [
   "result",
   "proof",
   "notification",
+  "log",
 ] as const;
 export type TraceKind = (typeof traceKinds)[number];
 
 /** What an id can be. A `correlation` id is also that of a request, of an agent's record, or of a terminal's error. */
-const tracedAs = ["incident", "task", "audit_event", "correlation"] as const;
+const tracedAs = ["incident", "task", "audit_event", "correlation", "log"] as const;
+
+const tracedThings = ["incident", "task", "audit_event", "allocation", "terminal", "execution", "lease"] as const;
 
 export const TraceEntry = z.strictObject({
   at: Time,
@@ -28,14 +32,14 @@ export const TraceEntry = z.strictObject({
   by: z.string().nullable().describe("The person, process or observer."),
   node_id: Id.nullable(),
   ref: z
-    .strictObject({ type: z.enum(["incident", "task", "audit_event", "allocation", "terminal"]), id: Id })
+    .strictObject({ type: z.enum(tracedThings), id: Id })
     .nullable()
     .describe("What it is about, where that has an id of its own."),
   correlation_id: z.string().nullable(),
 });
 export type TraceEntry = z.infer<typeof TraceEntry>;
 
-/** Of each source: verdicts, observations, audit events, tasks, notifications. */
+/** Of each source: verdicts, observations, audit events, tasks, terminals, executions, log lines and so on. */
 export const MOST_TRACED = 200;
 
 export const Trace = z.strictObject({
@@ -54,6 +58,9 @@ export const Trace = z.strictObject({
     .boolean()
     .describe(`True: there is more. Of each source the newest ${MOST_TRACED} entries are returned.`),
   withheld: z.array(z.string()).describe("Scopes that the caller lacks, and whose part of the story is left out."),
+  replicas: z
+    .array(LogReplica)
+    .describe("The processes that were asked for log lines. Lines of an unreachable one are missing."),
 });
 export type Trace = z.infer<typeof Trace>;
 
@@ -62,7 +69,7 @@ export const getTrace = endpoint({
   noun: "incidents",
   method: "GET",
   path: "/v1/trace/{trace_id}",
-  summary: "Read the whole story of an incident, a task, an audit event or a correlation id",
+  summary: "Read the whole story of an incident, a task, an audit event or a correlation id, with its log lines",
   access: { scope: "nodes:diagnose" },
   params: z.strictObject({ trace_id: Text.min(8).max(64) }),
   answer: Trace,

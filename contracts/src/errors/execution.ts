@@ -24,6 +24,19 @@ export const executionErrors = {
     nextStep:
       "Start a gateway, or set HOLDFAST_EXECUTION_WS_URL on the api. Then pair again: the token was not used.",
   },
+  node_executions_off: {
+    status: 403,
+    message: "The policy of the platform does not allow nodes to run steps with their own identity.",
+    retryable: false,
+    nextStep:
+      "An operator can allow it: `holdfast policy set node.executions on --reason <why>`. Or pair the machine with a pairing token.",
+  },
+  node_agent_revoked: {
+    status: 403,
+    message: "The agent of this node was revoked, so the node runs no steps with its own identity any more.",
+    retryable: false,
+    nextStep: "Pair the machine with a pairing token: `holdfast agent pair`.",
+  },
   agent_not_found: {
     status: 404,
     message: "Agent not found, or you have no access.",

@@ -8,7 +8,22 @@ export const nodeErrors = {
     status: 401,
     message: "This enrollment token is not known to this server.",
     retryable: false,
-    nextStep: "Copy the whole token, or create a new one: `holdfast node token create`.",
+    nextStep:
+      "Copy the whole token, or create a new one: `holdfast node token create`. On a VM host, compare NODE_AGENT_HOST_ID and NODE_AGENT_BOOTSTRAP_TOKEN with the host record; `holdfast host rotate-token <host>` makes a new token.",
+  },
+  host_unknown: {
+    status: 404,
+    message: "There is no host record with this id.",
+    retryable: false,
+    nextStep:
+      "Compare NODE_AGENT_HOST_ID on the host with `holdfast node list`, or create the record with its token: `holdfast node token create --bootstrap --node <id>`. In development only, ALLOW_UNKNOWN_HOST_REGISTRATION=true on the api lets unknown hosts register.",
+  },
+  host_values_invalid: {
+    status: 422,
+    message: "The host cannot be registered with these values.",
+    retryable: false,
+    nextStep:
+      "Correct the field in details on the host: a VM host has a minimum of ram_total_mb >= 256. The agent's log has this response.",
   },
   enrollment_token_revoked: {
     status: 410,

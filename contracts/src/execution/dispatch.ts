@@ -17,27 +17,42 @@ export const dispatchPaths = {
 export const MOST_DISPATCH_BYTES = 1024 * 1024;
 export const executionTimeout = { usual: 60_000, least: 1_000, most: 600_000 } as const;
 
+/** Of a named secret of the organization. */
+export const SecretName = AnyText.regex(
+  /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/,
+  "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter",
+).describe("1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter. Case matters.");
+
 /** Part of a request id, of which colons separate the parts. */
 const IdPart = AnyText.min(1).max(120);
 
-export const DispatchBody = z.object({
-  organizationId: Id,
-  requestedByUserId: Id,
-  runId: IdPart,
-  workflowId: IdPart,
-  nodeId: IdPart,
-  nodeType: AnyText.min(1).max(120),
-  attemptCount: z.int().min(1).max(1000),
-  kind: ExecutionKind,
-  payload: z.record(AnyText, z.unknown()),
-  secret: AnyText.min(1).max(65_536).optional(),
-  /** A group is the tag `group:<name>`. */
-  selectorTag: AnyText.min(1).max(128).optional(),
-  selectorAgentId: Id.optional(),
-  timeoutMs: z.int().min(executionTimeout.least).max(executionTimeout.most).optional(),
-  /** How long the request may wait for an agent that can take it. */
-  waitMs: z.int().min(0).max(executionTimeout.most).optional(),
-});
+export const DispatchBody = z
+  .object({
+    organizationId: Id,
+    requestedByUserId: Id,
+    runId: IdPart,
+    workflowId: IdPart,
+    nodeId: IdPart,
+    nodeType: AnyText.min(1).max(120),
+    attemptCount: z.int().min(1).max(1000),
+    kind: ExecutionKind,
+    payload: z.record(AnyText, z.unknown()),
+    /** At most one of these three. A secret of the organization is opened by the api, for requestedByUserId. */
+    secret: AnyText.min(1).max(65_536).optional(),
+    secretName: SecretName.optional(),
+    secretId: Id.optional(),
+    /** A group is the tag `group:<name>`. */
+    selectorTag: AnyText.min(1).max(128).optional(),
+    selectorAgentId: Id.optional(),
+    timeoutMs: z.int().min(executionTimeout.least).max(executionTimeout.most).optional(),
+    /** How long the request may wait for an agent that can take it. */
+    waitMs: z.int().min(0).max(executionTimeout.most).optional(),
+  })
+  .refine(
+    ({ secret, secretName, secretId }) =>
+      [secret, secretName, secretId].filter((one) => one !== undefined).length < 2,
+    { path: ["secretName"], error: "use only one of secret, secretName and secretId" },
+  );
 export type DispatchBody = z.infer<typeof DispatchBody>;
 
 export const requestIdOf = (body: Pick<DispatchBody, "runId" | "nodeId" | "attemptCount">): string =>

@@ -9,6 +9,12 @@ export const executionKinds = ["connector.action", "agent.execute"] as const;
 export const sandboxBackends = ["docker", "podman", "bubblewrap", "host"] as const;
 export type SandboxBackend = (typeof sandboxBackends)[number];
 
+/** What a sandbox enforces. */
+export const enforcedLimits = ["memory", "pids", "disk", "cpu"] as const;
+export type EnforcedLimit = (typeof enforcedLimits)[number];
+/** All limits of a shell step, the one first that explains best why a step failed which has hit several. */
+export const sandboxLimits = ["time", "memory", "pids", "disk", "output", "cpu"] as const;
+
 export const DEFAULT_MAX_IN_FLIGHT = 10;
 
 /** At most so many of each are named in one frame. */

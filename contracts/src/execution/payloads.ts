@@ -3,6 +3,7 @@
 
 import { z } from "zod";
 import { AnyText, ReportedText } from "../fields.ts";
+import { sandboxLimits } from "./limits.ts";
 
 const Environment = z.record(AnyText.max(256), AnyText.max(65_536));
 
@@ -53,5 +54,9 @@ export const ShellOutput = z.object({
   stderr: ReportedText,
   stdoutTruncated: z.boolean(),
   stderrTruncated: z.boolean(),
+  /** That the script has hit; of several, the one that explains a failure best. */
+  limit: z.enum(sandboxLimits).optional(),
+  /** Variables that the step asked for and did not get, each with the reason. */
+  missingVariables: z.array(z.string()).optional(),
 });
 export type ShellOutput = z.infer<typeof ShellOutput>;

@@ -8,6 +8,7 @@ import { AnyText, Id, Text, Time } from "../fields.ts";
 import { correlationIdForm } from "../headers.ts";
 import { readinessSteps } from "../terminal/frames.ts";
 import { ExecutionNews, executionInternalEndpoints } from "./executions.ts";
+import { LogsWanted, reportLogLines } from "./logs.ts";
 
 const Mac = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "an HMAC-SHA256, base64url");
 const ingressName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -147,7 +148,8 @@ export const reportForgedCertificates = endpoint({
 export const TerminalGrant = z.strictObject({
   session_id: Id,
   org_id: Id,
-  allocation_id: Id,
+  /** Null: it is the console of a VM. */
+  allocation_id: Id.nullable(),
   node_id: Id,
   /** Of the person or token that made the request; for limits and for attaching. */
   user_key: z.string(),
@@ -319,6 +321,7 @@ export const ServiceNews = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("node_revoked"), node_id: Id }),
   z.strictObject({ type: z.literal("close_terminal"), session_id: Id, code: z.string() }),
   ...ExecutionNews,
+  LogsWanted,
 ]);
 export type ServiceNews = z.infer<typeof ServiceNews>;
 
@@ -344,5 +347,6 @@ export const serviceEndpoints: readonly Endpoint[] = [
   reportTerminalEvents,
   admitNodeStream,
   followServiceNews,
+  reportLogLines,
   ...executionInternalEndpoints,
 ];

@@ -3,8 +3,10 @@
 
 import { z } from "zod";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { Id } from "../fields.ts";
-import { IDENTITY_PATH } from "./limits.ts";
+import { AgentPairing } from "../endpoints/agents.ts";
+import { AgentCapabilities } from "../execution/frames.ts";
+import { AnyText, Id } from "../fields.ts";
+import { IDENTITY_PATH, WAIT_PATH } from "./limits.ts";
 import {
   DiagnosticsAnswer,
   DiagnosticsReport,
@@ -29,8 +31,9 @@ export const waitForTasks = endpoint({
   name: "waitForTasks",
   noun: "node_api",
   method: "GET",
-  path: "/internal/v1/nodes/{node_id}/tasks/wait",
+  path: WAIT_PATH,
   summary: "Take the next tasks; held open until there is one",
+  description: "With `probe=true` nothing is taken and no connection is counted; it is held for `wait` seconds.",
   access: "node",
   params: node,
   query: WaitQuery,
@@ -112,6 +115,32 @@ export const sendDiagnostics = endpoint({
   answer: DiagnosticsAnswer,
 });
 
+/** Instead of a pairing token, where the policy `node.executions` allows it. Every call replaces the agent token. */
+export const pairNode = endpoint({
+  name: "pairNode",
+  noun: "node_api",
+  method: "POST",
+  path: "/internal/v1/nodes/{node_id}/execution-agent",
+  summary: "An agent token for this node, on the strength of its certificate",
+  access: "node",
+  params: node,
+  body: z.strictObject({ agentVersion: AnyText.max(64), capabilities: AgentCapabilities }),
+  answer: AgentPairing,
+  errors: ["node_executions_off", "node_agent_revoked", "node_not_active", "agent_gateway_missing"],
+});
+
+/** A POST: what is taken is not for caches, and a lost connection is not that of a poll. */
+export const takeVmUserData = endpoint({
+  name: "takeVmUserData",
+  noun: "node_api",
+  method: "POST",
+  path: "/internal/v1/nodes/{node_id}/vms/{vm_id}/user-data",
+  summary: "Take the user data of a VM that this node launches now, which contains secrets",
+  access: "node",
+  params: z.strictObject({ node_id: Id, vm_id: Id }),
+  answer: z.strictObject({ user_data: z.string().nullable().describe("Null: there is none for this node.") }),
+});
+
 /** Also on the gateway's node-facing listener. Takes and changes nothing. */
 export const checkIdentity = endpoint({
   name: "checkIdentity",
@@ -133,5 +162,7 @@ export const nodeApiEndpoints: readonly Endpoint[] = [
   sendHeartbeat,
   renewCertificate,
   sendDiagnostics,
+  pairNode,
+  takeVmUserData,
   checkIdentity,
 ];

@@ -11,6 +11,10 @@ export const RECEIVED_SERIAL = "received_serial";
 /** Where a node asks whether its certificate is accepted. */
 export const IDENTITY_PATH = "/internal/v1/nodes/{node_id}/identity";
 
+/** Where an agent waits for tasks; with `PROBE_QUERY`, where a probe tries that without taking any. */
+export const WAIT_PATH = "/internal/v1/nodes/{node_id}/tasks/wait";
+export const PROBE_QUERY = "probe=true";
+
 /** A lease is renewed by every poll, heartbeat or progress that names the task. */
 export const LEASE_SECONDS = 180;
 /** At least; whatever changes is reported at once. */

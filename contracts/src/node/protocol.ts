@@ -8,6 +8,7 @@ import { BATCH, LONGEST_WAIT_SECONDS, MOST_VERIFIER_KEYS } from "./limits.ts";
 import { HeldRecoveryToken, RecoveryToken } from "./recovery.ts";
 import { AppliedBundle } from "./recovery-bundle.ts";
 import { EnvironmentProfile, TrustOffer, TrustVersions, VerifierKeys } from "./trust.ts";
+import { VmHostReport } from "./vm-host.ts";
 
 export { EnvironmentProfile, VerifierKeys };
 
@@ -94,6 +95,8 @@ export const Heartbeat = z.object({
   after: HeartbeatNumber.optional(),
   /** In the first heartbeats after an operator applied a recovery bundle on the host. */
   applied_bundle: AppliedBundle.optional(),
+  /** Of nodes with the capability `vm_host`. */
+  vm_host: VmHostReport.optional(),
   running: z.int().nonnegative(),
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */
@@ -168,6 +171,8 @@ export const WaitQuery = z.strictObject({
   /** How many more tasks the agent would take; 0 only learns about cancellations. */
   room: z.coerce.number().int().min(0).max(BATCH).default(1),
   holding: HoldingText.default([]),
+  /** Only whether such a request is accepted and can be held: nothing is claimed, and nobody is counted as connected. */
+  probe: z.literal("true").optional(),
 });
 
 export const TaskOffer = z.strictObject({
@@ -175,6 +180,8 @@ export const TaskOffer = z.strictObject({
   generation: Generation,
   task_type: z.string(),
   params: z.unknown(),
+  /** Values that its type declares as secret, by name. Not signed, never journalled. */
+  secrets: z.record(z.string(), z.string()).optional(),
   expires_at: Time,
   /** The node it was signed for: lets the agent tell a misdirected task from a changed one. */
   node_id: Id.optional(),
@@ -190,6 +197,8 @@ export const WaitAnswer = z.strictObject({
   cancel: z.array(Id),
   /** A heartbeat is wanted now. */
   beat: z.literal(true).optional(),
+  /** It was a probe. */
+  probe: z.literal(true).optional(),
 });
 export type WaitAnswer = z.infer<typeof WaitAnswer>;
 

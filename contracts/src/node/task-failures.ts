@@ -22,6 +22,11 @@ export const commonTaskFailures = {
     message: "The parameters are not valid for the agent's version of this task type.",
     nextStep: "Compare the agent's version with the server's, and update the older one.",
   },
+  task_secrets_missing: {
+    message: "The task arrived without a secret that its type needs.",
+    nextStep:
+      "Run it again. If it fails again, check the server's log for secrets that could not be opened, and the KEK in its settings.",
+  },
   task_signature_invalid: {
     message: "The task's signature does not match its content.",
     nextStep:

@@ -27,6 +27,13 @@ const holders: Record<Scope, ActingRole[]> = {
   "agents:write": ["admin", "owner", "operator"],
   "executions:read": everyone,
   "executions:write": ["admin", "owner", "operator"],
+  "secrets:read": everyone,
+  "secrets:write": ["admin", "owner", "operator"],
+  "leases:read": everyone,
+  "leases:write": ["admin", "owner", "operator"],
+  "workflows:read": everyone,
+  "workflows:write": ["admin", "owner", "operator"],
+  "workflows:run": ["admin", "owner", "operator"],
 };
 
 /** Which roles each may hand out. */

@@ -26,6 +26,13 @@ export const scopes = [
   "agents:write",
   "executions:read",
   "executions:write",
+  "secrets:read",
+  "secrets:write",
+  "leases:read",
+  "leases:write",
+  "workflows:read",
+  "workflows:write",
+  "workflows:run",
 ] as const;
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
@@ -40,7 +47,7 @@ export type ActingRole = Role | "operator";
 const memberScopes: Scope[] = [
   ...(["org:read", "projects:read", "members:read", "tokens:read", "tokens:write"] as const),
   ...(["nodes:read", "tasks:read", "allocations:read", "allocations:write", "terminals:use"] as const),
-  ...(["agents:read", "executions:read"] as const),
+  ...(["agents:read", "executions:read", "secrets:read", "leases:read", "workflows:read"] as const),
 ];
 const adminScopes: Scope[] = [
   ...memberScopes,
@@ -53,7 +60,14 @@ const adminScopes: Scope[] = [
     "nodes:diagnose",
     "tasks:write",
     "allocations:admin",
-    ...(["agents:write", "executions:write"] as const),
+    ...([
+      "agents:write",
+      "executions:write",
+      "secrets:write",
+      "leases:write",
+      "workflows:write",
+      "workflows:run",
+    ] as const),
   ] as const),
 ];
 

@@ -62,6 +62,7 @@ export const generalRunbooks: readonly string[] = [
   "node-connectivity",
   "notifications",
   "operator-bundles",
+  "rotate-kek",
   "rotate-task-signing-key",
 ];
 

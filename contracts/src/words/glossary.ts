@@ -1,6 +1,8 @@
 // The nouns and states of Holdfast, one sentence each. docs/reference/glossary.md is generated from here; API, page,
 // command line and docs use these words and no others for these things.
 
+import { preflightResultTitles, preflightStateTitles, preflightStatusTitles } from "./preflight.ts";
+import { runNodeStateTitles, runStateTitles } from "./run-titles.ts";
 import {
   agentStateTitles,
   allocationStatusTitles,
@@ -16,6 +18,7 @@ import {
   incidentStateTitles,
   jobStateTitles,
   layerStateTitles,
+  logReplicaTitles,
   nodeAgentStatusTitles,
   nodeConnectionTitles,
   nodeLinkTitles,
@@ -28,8 +31,18 @@ import {
   terminalStateTitles,
   userStateTitles,
 } from "./state-titles.ts";
+import {
+  hostImageStateTitles,
+  itemVerdictTitles,
+  jenkinsBuildStateTitles,
+  jenkinsControllerStateTitles,
+  leaseStateTitles,
+} from "./vm-titles.ts";
 
 export const nouns: Record<string, string> = {
+  "Jenkins controller":
+    "A Jenkins server whose queue is polled: each queued build with a served label gets a VM and a node of its own.",
+  "VM host": "A node that runs VMs for leases. It has the capability `vm_host`.",
   agent:
     "The program on a node that connects to the control plane, proves its identity and runs tasks. It listens on loopback only.",
   allocation: "A tenant's place on a node: an OS user with a home directory, owned by one member.",
@@ -37,6 +50,8 @@ export const nouns: Record<string, string> = {
   audit: "The append-only record of who did what, to what, with which result.",
   "background job":
     "Work that a process repeats on a schedule, such as expiring tasks. Its last result is in `holdfast status`.",
+  "base image":
+    "The qcow2 file that VMs start from. It is never changed: each VM writes to an overlay of its own.",
   "bootstrap token":
     "A reusable enrollment token (`hfb_`) for one node, with which a rebuilt machine enrolls again without a person.",
   "canary certificate":
@@ -52,6 +67,8 @@ export const nouns: Record<string, string> = {
   "environment profile":
     "The signed, versioned set of addresses and limits that the control plane gives to every node.",
   evidence: "What observers saw of a node, each at one time. Causes are named from evidence only.",
+  "evidence bundle":
+    "A signed archive of everything that is recorded about a node, an allocation, an incident or a correlation id, without secrets.",
   execution: "A request to run one step of a workflow on an execution agent. The same request never runs twice.",
   "execution agent":
     "A program in a private network that connects to the gateway and runs steps of workflows. It listens on no port.",
@@ -65,6 +82,10 @@ export const nouns: Record<string, string> = {
   incident:
     "The time from the first cause found with a node until none is left, under one id. Several with one cause are part of another.",
   ingress: "A proxy in front of the control plane that terminates the nodes' TLS and forwards their certificates.",
+  "key-encryption key (KEK)": "The key around the data keys of everything that is sealed in the database.",
+  label:
+    "A name for a kind of VM that requests can use: its image, its profile, and how many may exist at a time.",
+  lease: "A request for one VM, from the request until its host has confirmed that nothing of the VM is left.",
   "local operator":
     "Whoever can read the operator token on the server's machine. It may do everything, and is audited.",
   member: "A person in an organization, with the role owner, admin or member.",
@@ -74,6 +95,9 @@ export const nouns: Record<string, string> = {
   owner: "Of an allocation: the member it belongs to. Of a failure: who can repair it.",
   "pairing token":
     "An enrollment token (`hfe_`) that works once, for 15 minutes by default. Execution agents have their own (`<organization>.hfx_`).",
+  preflight:
+    "A check of a node, and of an allocation's terminal on it, hop by hop. It names the first hop that fails, or its cause.",
+  profile: "The size of a VM: tiny, small, medium or large.",
   project: "A group of allocations within an organization.",
   quarantine: "To stop a node from getting any task. Running tasks are not stopped.",
   reactivate: "To let a drained or quarantined node get tasks again.",
@@ -86,8 +110,12 @@ export const nouns: Record<string, string> = {
   repair: "To restore an allocation's user that was deleted or damaged on the node. Its home is not changed.",
   retire: "To remove a node. This cannot be undone; the machine can be enrolled again as a new node.",
   revoke: "To end a token, a grant or a node's certificates before they expire.",
+  run: "One execution of a published version of a workflow. Its events say everything that happened in it.",
   scrollback: "The output of a terminal that has scrolled off the screen and is still kept.",
+  secret: "A named value of an organization that a step may get. It is written and used, and never shown.",
   "signed task": "A task with the control plane's Ed25519 signature. An agent runs nothing else.",
+  stray:
+    "Something on a VM host that carries its agent's tag and belongs to no VM with a lease. The safety loop removes it.",
   task: "One typed operation on a node, such as a health probe. There is no task that runs a shell command.",
   tenant: "Whoever uses a node without operating it: a member, and what that member's tokens may do.",
   terminal:
@@ -95,6 +123,7 @@ export const nouns: Record<string, string> = {
   "user state":
     "What tenants read about the node behind an allocation. Reasons, evidence and incidents are for its operators.",
   worker: "The process that runs most background jobs. It has no listener for people or nodes.",
+  workflow: "A document that describes steps and their order. Its draft changes; a published version never does.",
 };
 
 export type StateGroup = {
@@ -141,6 +170,13 @@ export const stateGroups: StateGroup[] = [
     derived: { cancelling: cancellingTitle },
   },
   { heading: "Execution", field: "`status` of an execution", titles: executionStateTitles },
+  { heading: "Run", field: "`status` of a run", titles: runStateTitles },
+  { heading: "Node of a run", field: "`status` of a node of a run", titles: runNodeStateTitles },
+  { heading: "Lease", field: "`status` of a lease", titles: leaseStateTitles },
+  { heading: "Jenkins controller", field: "`state` of a controller", titles: jenkinsControllerStateTitles },
+  { heading: "Build of a Jenkins controller", field: "`status` of a build", titles: jenkinsBuildStateTitles },
+  { heading: "Queued item of a Jenkins controller", field: "`verdict` of an item", titles: itemVerdictTitles },
+  { heading: "Image on a host", field: "`state` of a host in an image", titles: hostImageStateTitles },
   { heading: "Execution agent", field: "`status` of an execution agent", titles: agentStateTitles },
   {
     heading: "Terminal",
@@ -153,8 +189,16 @@ export const stateGroups: StateGroup[] = [
     field: "not in the API; each client knows its own",
     titles: terminalConnectionTitles,
   },
+  { heading: "Preflight", field: "`state` of a preflight", titles: preflightStateTitles },
+  { heading: "Preflight: result", field: "`result` of a preflight", titles: preflightResultTitles },
+  { heading: "Preflight: hop", field: "`status` of a hop in a preflight", titles: preflightStatusTitles },
   { heading: "Incident", field: "`state` of an incident", titles: incidentStateTitles },
   { heading: "Delivery", field: "`state` of a delivery", titles: deliveryStateTitles },
+  {
+    heading: "Process with log lines",
+    field: "`state` of a process that was asked for log lines",
+    titles: logReplicaTitles,
+  },
   { heading: "Recovery bundle", field: "`state` of a recovery bundle", titles: bundleStateTitles },
   { heading: "Audit event", field: "`result` of an audit event", titles: auditResultTitles },
   { heading: "Background job", field: "`state` of a background job", titles: jobStateTitles },

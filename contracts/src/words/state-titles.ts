@@ -15,6 +15,7 @@ import type {
 import type { ExecutionState } from "../endpoints/executions.ts";
 import type { FleetState } from "../endpoints/fleet.ts";
 import type { Incident } from "../endpoints/incidents.ts";
+import type { LogReplica } from "../endpoints/logs.ts";
 import type { NodeAgentStatus, NodeConnection, NodeLink } from "../endpoints/nodes.ts";
 import type { DeliveryState } from "../endpoints/notify.ts";
 import type { BackgroundJob, CanaryResult } from "../endpoints/platform.ts";
@@ -298,6 +299,18 @@ export const canaryStateTitles: Record<CanaryResult["state"], StateTitle> = {
   unreachable: {
     title: "Unreachable",
     meaning: "The canary did not arrive. Whether certificates are accepted there is not known.",
+  },
+};
+
+export const logReplicaTitles: Record<LogReplica["state"], StateTitle> = {
+  answered: { title: "Answered", meaning: "The process returned the lines that it keeps." },
+  unreachable: {
+    title: "Unreachable",
+    meaning: "The process did not answer within four seconds. Its lines are missing from the result.",
+  },
+  keeps_none: {
+    title: "Keeps none",
+    meaning: "The process keeps no lines, because `HOLDFAST_LOG_STORE_DIR` is not set or cannot be written.",
   },
 };
 
