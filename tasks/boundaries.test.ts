@@ -55,6 +55,11 @@ describe.for(taskTypeNames())("%s", (type) => {
     expect(await loadExecutor(type)).toHaveProperty("run");
   });
 
+  it("TASK-05 has secrets only if people cannot run it by hand: they have no way to provide them", async () => {
+    const { secrets = [], byHand } = (await loadContract(type)) ?? expect.unreachable();
+    expect(secrets.length > 0 && byHand).toBe(false);
+  });
+
   it("TASK-07 says of every failure what happened and what to do, and names it in its description", async () => {
     const readme = readFileSync(join(root, "tasks", type, "README.md"), "utf8");
     const failures = (await loadContract(type))?.failures ?? {};
@@ -82,9 +87,10 @@ describe("names of types", () => {
     expect(await loadExecutor(name)).toBeUndefined();
   });
 
-  it("TASK-01 there is none that runs what it is given", () => {
+  it("TASK-01 there is none that runs what it is given on the node; vm.exec does in the guest of a VM, and not by hand", async () => {
     const names = taskTypeNames();
     expect(names.length).toBeGreaterThanOrEqual(5);
-    expect(names.filter((name) => /shell|exec|command|script/.test(name))).toEqual([]);
+    expect(names.filter((name) => /shell|exec|command|script/.test(name))).toEqual(["vm.exec"]);
+    expect(await loadContract("vm.exec")).toMatchObject({ byHand: false, capabilities: ["vm_host"] });
   });
 });

@@ -2,6 +2,17 @@
 // what runs on nodes (ADR 35).
 
 import type { EnvironmentProfile, HostFacts } from "@holdfast/contracts/node/protocol";
+import type {
+  FetchedVmImage,
+  LaunchedVm,
+  RemovedVmImage,
+  TerminatedVm,
+  VmCommand,
+  VmInventory,
+  VmLaunch,
+  VmOutput,
+  VmOutputQuery,
+} from "@holdfast/contracts/node/vm-host";
 import type { z } from "zod";
 import type { AnyTaskType, TaskType } from "./type.ts";
 
@@ -14,6 +25,8 @@ export type Host = {
   /** The account the agent runs as. */
   account: string;
   terminals: Terminals;
+  /** Absent: this host is no VM host. */
+  vms?: Vms | undefined;
 };
 
 export type OpenedShell = { pid: number; offset: number; private_directories: boolean; control_group: boolean };
@@ -30,8 +43,8 @@ export type Terminals = {
     sessionId: string;
     correlationId: string;
     size: { cols: number; rows: number };
-    /** Called while the gateway is dialled. */
-    user: () => Promise<ShellUser>;
+    /** What it is at. Called while the gateway is dialled. */
+    at: () => Promise<{ user: ShellUser } | { console: SerialConsole }>;
     withinMs: number;
     /** How long the shell may be without a way to the gateway. */
     detachedMs: number;
@@ -42,6 +55,61 @@ export type Terminals = {
    * gateway again; undefined: there is none, or it ended first.
    */
   recover(taskId: string, signal: AbortSignal): Promise<OpenedShell | undefined>;
+};
+
+/** Of a running VM: the directory with its serial log and input, and its process. */
+export type SerialConsole = { directory: string; pid: number; startTicks: string };
+
+/** Output of a VM's serial port. `place`: where the next reading begins. */
+export type SerialOutput = { text: string; place: string; skipped: boolean };
+
+/** The VMs of this host. They outlive the agent. */
+export type Vms = {
+  /** Resolves when QEMU runs. Otherwise it throws, a TaskFailed where the reason is known, and leaves nothing behind. */
+  launch(vm: {
+    taskId: string;
+    wanted: VmLaunch;
+    /** Called before each phase; may throw to stop the launch, which is then undone. */
+    enter: (phase: string) => void;
+    signal: AbortSignal;
+  }): Promise<LaunchedVm>;
+  /** The VM that an earlier agent process launched for this task; undefined: whatever was begun is undone. */
+  recover(taskId: string): Promise<LaunchedVm | undefined>;
+  terminate(vm: {
+    vmId: string;
+    /** The guest gets this long to shut down by itself. */
+    graceMs: number;
+    enter: (phase: string) => void;
+    signal: AbortSignal;
+  }): Promise<TerminatedVm>;
+  /** Starts a command in the guest, once for each id. */
+  exec(command: VmCommand): Promise<void>;
+  /** Resolves when there is more than the caller has, the command has ended, or the time is over. */
+  output(query: VmOutputQuery, signal: AbortSignal): Promise<VmOutput>;
+  /** Throws a TaskFailed `terminal_vm_ended` if no such VM runs here. */
+  console(vmId: string): Promise<SerialConsole>;
+  /**
+   * From a place on, or the last bytes. Without output it waits that long for some. Undefined: there is no such VM here.
+   */
+  serialLog(options: {
+    vmId: string;
+    from: string | null;
+    most: number;
+    waitMs: number;
+    signal: AbortSignal;
+  }): Promise<SerialOutput | undefined>;
+  /** With what belongs to no VM, or to none of `expected`; see the task type vm.inventory. */
+  inventory(options: { expected: readonly string[] | null; remove: boolean }): Promise<VmInventory>;
+  /** Resolves when the image is in place with this digest. What was received of it before an interruption is kept. */
+  fetchImage(task: {
+    image: { id: string; sha256: string };
+    url: string;
+    enter: (phase: string) => void;
+    progress: (progress: { received_bytes: number; total_bytes: number | null }) => void;
+    signal: AbortSignal;
+  }): Promise<FetchedVmImage>;
+  /** Only an image that was fetched, and that no VM needs. */
+  removeImage(image: { id: string; sha256: string }): Promise<RemovedVmImage>;
 };
 
 /** As the host's user database has it; an empty shell is the system's default one. */
@@ -60,6 +128,8 @@ type ExecutorOf<Params, Progress, Result, Failure extends string> = {
   run: (
     task: Common<Failure> & {
       params: Params;
+      /** By the names that the contract declares. They are removed from whatever the task reports. */
+      secrets: Readonly<Record<string, string>>;
       /** Enters a phase: its time is measured until the next one; the newest is shown while it runs. */
       progress: (phase: string, data?: Progress) => void;
       /** Aborted when the task is cancelled or out of time: stop, undo what is half done, then throw. */

@@ -34,6 +34,11 @@ export type TaskType<
   /** Largest result in bytes of JSON; room for it is kept in the journal while it runs. */
   resultBytes: number;
   params: Params;
+  /**
+   * Names of values that travel beside the params: stored only sealed, until the task ends, and in the agent's memory alone. All
+   * of them are needed, and only the control plane's own nouns can provide them.
+   */
+  secrets?: readonly string[];
   progress: Progress;
   result: Result;
   /** Failures of this type beside the common ones. */

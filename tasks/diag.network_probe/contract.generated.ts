@@ -11,7 +11,7 @@ const shared2 = check.nullable(shared1);
 
 export default {
   type: "diag.network_probe",
-  summary: "Try the way to the server's endpoints: DNS, TCP, TLS, mTLS",
+  summary: "Try the way to the server's endpoints: DNS, TCP, TLS, mTLS, waiting for tasks",
   kind: "observation",
   idempotent: true,
   timeoutSeconds: 90,
@@ -37,6 +37,15 @@ export default {
       ),
       check.minLength(1, "Too small: expected array to have >=1 items"),
     )),
+    hold_seconds: check.defaulted(
+      check.chain(
+        check.number(),
+        check.integer(),
+        check.min(0, "Too small: expected number to be >=0"),
+        check.max(25, "Too big: expected number to be <=25"),
+      ),
+      () => 0,
+    ),
   })),
   progress: check.of(check.strictObject({
     done: check.chain(check.number(), check.integer()),
@@ -52,8 +61,8 @@ export default {
       ok: check.boolean(),
       hops: check.array(check.strictObject({
         hop: check.oneOf(
-          ["dns", "address", "tcp", "tls", "mtls"],
-          "Invalid option: expected one of \"dns\"|\"address\"|\"tcp\"|\"tls\"|\"mtls\"",
+          ["dns", "address", "tcp", "tls", "mtls", "task_wait"],
+          "Invalid option: expected one of \"dns\"|\"address\"|\"tcp\"|\"tls\"|\"mtls\"|\"task_wait\"",
         ),
         ok: check.boolean(),
         ms: check.chain(check.number(), check.min(0, "Too small: expected number to be >=0")),
@@ -75,9 +84,17 @@ export default {
             "mtls_failed",
             "mtls_timeout",
             "identity_missing",
+            "edge_ends_tls",
+            "login_page",
+            "rate_limited",
+            "wrong_listener",
+            "idle_cut",
+            "wait_failed",
+            "wait_timeout",
           ],
-          "Invalid option: expected one of \"endpoint_invalid\"|\"dns_failed\"|\"dns_timeout\"|\"address_refused\"|\"tcp_refused\"|\"tcp_timeout\"|\"tcp_unreachable\"|\"tcp_failed\"|\"tls_untrusted\"|\"tls_timeout\"|\"tls_failed\"|\"trust_bundle_missing\"|\"mtls_refused\"|\"mtls_failed\"|\"mtls_timeout\"|\"identity_missing\"",
+          "Invalid option: expected one of \"endpoint_invalid\"|\"dns_failed\"|\"dns_timeout\"|\"address_refused\"|\"tcp_refused\"|\"tcp_timeout\"|\"tcp_unreachable\"|\"tcp_failed\"|\"tls_untrusted\"|\"tls_timeout\"|\"tls_failed\"|\"trust_bundle_missing\"|\"mtls_refused\"|\"mtls_failed\"|\"mtls_timeout\"|\"identity_missing\"|\"edge_ends_tls\"|\"login_page\"|\"rate_limited\"|\"wrong_listener\"|\"idle_cut\"|\"wait_failed\"|\"wait_timeout\"",
         )),
+        server_code: check.optional(shared2),
         detail: shared2,
       })),
       addresses: check.array(shared1, [[16, "Too big: expected array to have <=16 items"]]),

@@ -1,17 +1,18 @@
 // Whether a node reaches the server, hop by hop. Endpoints are chosen by their names in the node's
 // profile: nobody can point it at an address.
 
+import { probeCodeNames } from "@holdfast/contracts/preflight/probe-codes";
 import { z } from "zod";
 import { taskType } from "../type.ts";
 
 const Reported = z.string().max(300);
 
 /** In the order they are taken; what comes after a failed one is not tried. */
-const Hop = z.enum(["dns", "address", "tcp", "tls", "mtls"]);
+const Hop = z.enum(["dns", "address", "tcp", "tls", "mtls", "task_wait"]);
 
 export default taskType({
   type: "diag.network_probe",
-  summary: "Try the way to the server's endpoints: DNS, TCP, TLS, mTLS",
+  summary: "Try the way to the server's endpoints: DNS, TCP, TLS, mTLS, waiting for tasks",
   kind: "observation",
   idempotent: true,
   timeoutSeconds: 90,
@@ -27,6 +28,12 @@ export default taskType({
       .max(16)
       .optional()
       .describe("Names from the node's profile; left out, all of them."),
+    hold_seconds: z
+      .int()
+      .min(0)
+      .max(25)
+      .default(0)
+      .describe("How long the probe of `tasks/wait` is held, to find proxies that cut idle connections."),
   }),
   progress: z.strictObject({ done: z.int(), of: z.int() }),
   result: z.strictObject({
@@ -45,14 +52,9 @@ export default taskType({
             ok: z.boolean(),
             ms: z.number().nonnegative(),
             /** What went wrong, such as `tcp_refused`. */
-            code: z
-              .enum([
-                ...(["endpoint_invalid", "dns_failed", "dns_timeout", "address_refused"] as const),
-                ...(["tcp_refused", "tcp_timeout", "tcp_unreachable", "tcp_failed"] as const),
-                ...(["tls_untrusted", "tls_timeout", "tls_failed", "trust_bundle_missing"] as const),
-                ...(["mtls_refused", "mtls_failed", "mtls_timeout", "identity_missing"] as const),
-              ])
-              .nullable(),
+            code: z.enum(probeCodeNames).nullable(),
+            /** Of the server's error, if it was a Holdfast server that refused. */
+            server_code: Reported.nullable().optional(),
             detail: Reported.nullable(),
           }),
         ),

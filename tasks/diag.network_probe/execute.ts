@@ -17,7 +17,10 @@ export default executor<typeof contract>({
     reportProgress();
     const endpoints = await Promise.all(
       names.map(async (name) => {
-        const report = await probeEndpoint(name, { stateDir, profile, timing: { signal, hopMs: HOP_MS } });
+        const report = await probeEndpoint(name, {
+          ...{ stateDir, profile, timing: { signal, hopMs: HOP_MS } },
+          holdSeconds: params.hold_seconds,
+        });
         done += 1;
         reportProgress();
         return report;

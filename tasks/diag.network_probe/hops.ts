@@ -1,12 +1,15 @@
 // The hops to an endpoint, each with a time of its own: name, address, connection, TLS, the node's
 // certificate. The server is only asked whether it accepts that, and only the code of its response is kept.
 
-import { randomUUID } from "node:crypto";
+import { randomUUID, X509Certificate } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import type { IncomingMessage } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
-import { BOOT_HEADER, IDENTITY_PATH, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
+import { LISTENER_HEADER } from "@holdfast/contracts/headers";
+import { BOOT_HEADER, INSTANCE_HEADER, RECEIVED_SERIAL } from "@holdfast/contracts/node/limits";
+import { type PageKind, pageKind } from "@holdfast/contracts/preflight/page-kind";
+import type { ProbeCode } from "@holdfast/contracts/preflight/probe-codes";
 
 // Not imported by name: that reads every property of the module, and one of them loads a second HTTP client, which
 // would stay: 13 MB.
@@ -15,19 +18,16 @@ const { request } = process.getBuiltinModule("node:http");
 export const HOP_MS = 5_000;
 const MOST_ANSWER = 16 * 1024;
 
-export type Code =
-  | ("endpoint_invalid" | "dns_failed" | "dns_timeout" | "address_refused")
-  | ("tcp_refused" | "tcp_timeout" | "tcp_unreachable" | "tcp_failed")
-  | ("tls_untrusted" | "tls_timeout" | "tls_failed" | "trust_bundle_missing")
-  | ("mtls_refused" | "mtls_failed" | "mtls_timeout" | "identity_missing");
-
 export class HopFailed extends Error {
   override name = "HopFailed";
-  readonly code: Code;
+  readonly code: ProbeCode;
+  /** Of the error envelope of a Holdfast server. */
+  readonly serverCode: string | undefined;
 
-  constructor(code: Code, detail: string) {
+  constructor(code: ProbeCode, detail: string, serverCode?: string) {
     super(detail);
     this.code = code;
+    this.serverCode = serverCode;
   }
 }
 
@@ -87,45 +87,76 @@ export async function shakeHands(socket: Socket, { host, ca, timing }: TlsOption
   }
 }
 
+/** What is asked with the node's certificate. `withinMs`: for the response. */
+export type Question = { path: string; listener: string | undefined; withinMs: number };
+
 /**
- * Presents the node's certificate and asks whether it is accepted. The handshake alone says nothing: with TLS 1.3 a
+ * Presents the node's certificate and asks a question with it. The handshake alone says nothing: with TLS 1.3 a
  * client is done before the server has judged, and our listeners judge every request, above TLS.
  */
-export async function presentCertificate(
+export async function askWithCertificate(
   socket: Socket,
-  { host, ca, timing, identity, nodeId }: TlsOptions & { identity: string; nodeId: string },
-): Promise<void> {
+  { host, ca, timing, identity }: TlsOptions & { identity: string },
+  question: Question,
+): Promise<Response> {
   const tls = startTls(socket, host, { ca, cert: identity, key: identity, rejectUnauthorized: true });
-  const deadline = AbortSignal.timeout(timing.hopMs);
+  const deadline = AbortSignal.timeout(question.withinMs);
   try {
-    const asked = askForIdentity(tls, { host, port: socket.remotePort ?? 0, nodeId });
-    const { status, code, acceptedId } = await untilAborted(asked, AbortSignal.any([timing.signal, deadline]));
-    if (acceptedId === nodeId) return;
-    const refused = status === 401 || status === 403;
-    throw new HopFailed(
-      refused ? "mtls_refused" : "mtls_failed",
-      `the server answered ${status} ${code ?? ""}`.trim(),
-    );
+    const asked = ask(tls, { host, port: socket.remotePort ?? 0, path: question.path });
+    const response = await untilAborted(asked, AbortSignal.any([timing.signal, deadline]));
+    refuseOthers(response, serialOf(identity), question.listener);
+    return response;
   } catch (error) {
     if (error instanceof HopFailed) throw error;
     timing.signal.throwIfAborted();
-    if (deadline.aborted) throw new HopFailed("mtls_timeout", `no answer in ${timing.hopMs} ms`);
+    if (deadline.aborted) throw new HopFailed("mtls_timeout", `no answer in ${question.withinMs} ms`);
     throw new HopFailed("mtls_refused", codeOf(error));
   } finally {
     tls.destroy();
   }
 }
 
-type Verdict = { status: number; code: string | undefined; acceptedId: string | undefined };
+export type Response = {
+  status: number;
+  /** Undefined: not JSON. */
+  body: Record<string, unknown> | undefined;
+  /** Of our error envelope. */
+  code: string | undefined;
+  listener: string | undefined;
+  page: PageKind;
+};
 
-function askForIdentity(
+/** Whatever does not come from the listener that was meant says nothing about this node's certificate. */
+function refuseOthers(response: Response, serial: string | undefined, listener: string | undefined): void {
+  const { status, code, body, page } = response;
+  const said = `the server answered ${status} ${code ?? ""}`.trim();
+  if (status === 429) throw new HopFailed("rate_limited", said, code);
+  if (code === undefined && (status !== 200 || body === undefined)) {
+    if (page === "rate_limit") throw new HopFailed("rate_limited", `HTTP ${status}, a page of a proxy`);
+    if (page === "login") throw new HopFailed("login_page", `HTTP ${status}, a page to sign in`);
+    if (page === "certificate") throw new HopFailed("mtls_refused", `HTTP ${status}, a page of a proxy`);
+    throw new HopFailed("mtls_failed", `HTTP ${status}, not from a Holdfast server`);
+  }
+  if (code === "certificate_missing" || isOfAnother(body, serial))
+    throw new HopFailed("edge_ends_tls", `${said}; it did not receive this node's certificate`, code);
+  const misdirected = code === "route_not_found" || code === "host_refused";
+  if (misdirected || (listener !== undefined && response.listener !== listener))
+    throw new HopFailed("wrong_listener", `${said}; that is another listener of the installation`, code);
+}
+
+function isOfAnother(body: Record<string, unknown> | undefined, serial: string | undefined): boolean {
+  const details = body?.["details"] as Record<string, unknown> | undefined;
+  const received = details?.[RECEIVED_SERIAL];
+  return received === null || (typeof received === "string" && serial !== undefined && received !== serial);
+}
+
+function ask(
   tls: TLSSocket,
-  { host, port, nodeId }: { host: string; port: number; nodeId: string },
-): Promise<Verdict> {
+  { host, port, path }: { host: string; port: number; path: string },
+): Promise<Response> {
   return new Promise((resolve, reject) => {
     const asking = request({
-      createConnection: () => tls,
-      path: IDENTITY_PATH.replace("{node_id}", nodeId),
+      ...{ createConnection: () => tls, path },
       headers: {
         host: `${isIP(host) === 6 ? `[${host}]` : host}:${port}`,
         [INSTANCE_HEADER]: randomUUID(),
@@ -134,7 +165,7 @@ function askForIdentity(
     });
     asking.once("error", reject);
     asking.once("response", (answer) => {
-      readBounded(answer).then((text) => resolve(verdictOf(answer.statusCode ?? 0, text)), reject);
+      readBounded(answer).then((text) => resolve(understand(answer, text)), reject);
     });
     asking.end();
   });
@@ -149,16 +180,32 @@ async function readBounded(answer: IncomingMessage): Promise<string> {
   return text;
 }
 
-function verdictOf(status: number, text: string): Verdict {
+function understand({ statusCode: status = 0, headers }: IncomingMessage, text: string): Response {
+  const body = objectIn(text);
+  const code = body?.["code"];
+  const listener = headers[LISTENER_HEADER];
+  return {
+    ...{ status, body },
+    code: status >= 400 && typeof code === "string" && /^[a-z_]{1,64}$/.test(code) ? code : undefined,
+    listener: typeof listener === "string" ? listener : undefined,
+    page: pageKind({ status, text, location: headers.location }),
+  };
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
   try {
-    const { code, node_id } = JSON.parse(text) as Record<string, unknown>;
-    return {
-      status,
-      code: typeof code === "string" && /^[a-z_]{1,64}$/.test(code) ? code : undefined,
-      acceptedId: status === 200 && typeof node_id === "string" ? node_id : undefined,
-    };
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
-    return { status, code: undefined, acceptedId: undefined };
+    return undefined;
+  }
+}
+
+function serialOf(identity: string): string | undefined {
+  try {
+    return new X509Certificate(identity).serialNumber.toLowerCase();
+  } catch {
+    return undefined;
   }
 }
 

@@ -8,7 +8,8 @@ import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
+import tls, { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
@@ -170,7 +171,9 @@ describe.skipIf(lacks("openssl"))("the way to an endpoint with TLS", () => {
         const accepted =
           shown !== undefined && new X509Certificate(shown.raw).checkIssued(new X509Certificate(ours.cert));
         asked.push(`${request.method} ${request.url}`);
-        if (accepted) response.end(JSON.stringify({ node_id: NODE_ID }));
+        response.setHeader(LISTENER_HEADER, gatewayListeners.node);
+        const waits = request.url?.includes("/tasks/wait?");
+        if (accepted) response.end(JSON.stringify(waits ? { probe: true } : { node_id: NODE_ID }));
         else response.writeHead(401).end(JSON.stringify({ code: "certificate_untrusted", message: "secret" }));
       },
     );
@@ -184,14 +187,20 @@ describe.skipIf(lacks("openssl"))("the way to an endpoint with TLS", () => {
     const { port, seen, asked } = await nodeListener();
     const node = issue(ours, "node-1", nodeUri);
     const stateDir = stateDirWith({ "trust.pem": ours.cert, "identity.pem": node.key + node.cert });
-    for (const endpoint of ["node_api", "node_terminal"]) {
+    for (const [endpoint, more] of [
+      ["node_api", ["task_wait"]],
+      ["node_terminal", []],
+    ] as const) {
       const report = await probeOne(endpoint, `https://127.0.0.1:${port}`, stateDir);
-      expect(summary(report)).toEqual(["dns", "address", "tcp", "tls", "mtls"]);
+      expect(summary(report)).toEqual(["dns", "address", "tcp", "tls", "mtls", ...more]);
       expect(report.ok).toBe(true);
     }
-    expect(seen.filter((name) => name === "CN=node-1")).toHaveLength(2);
+    expect(seen.filter((name) => name === "CN=node-1")).toHaveLength(3);
     expect(new Set(asked), "nothing that takes a task").toEqual(
-      new Set([`GET /internal/v1/nodes/${NODE_ID}/identity`]),
+      new Set([
+        `GET /internal/v1/nodes/${NODE_ID}/identity`,
+        `GET /internal/v1/nodes/${NODE_ID}/tasks/wait?probe=true&wait=0`,
+      ]),
     );
     seen.length = 0;
     await probeOne("recovery", `https://localhost:${port}`, stateDir);
@@ -217,7 +226,13 @@ describe.skipIf(lacks("openssl"))("the way to an endpoint with TLS", () => {
     const answers: [number, string, string][] = [
       [200, "<html>hello</html>", "mtls: mtls_failed"],
       [200, JSON.stringify({ node_id: "another" }), "mtls: mtls_failed"],
-      [404, JSON.stringify({ code: "route_not_found" }), "mtls: mtls_failed"],
+      [404, JSON.stringify({ code: "route_not_found" }), "mtls: wrong_listener"],
+      [429, "", "mtls: rate_limited"],
+      [503, "<h1>Too many requests</h1>", "mtls: rate_limited"],
+      [200, "<html><title>Sign in</title><form></form></html>", "mtls: login_page"],
+      [401, JSON.stringify({ code: "certificate_missing" }), "mtls: edge_ends_tls"],
+      [401, JSON.stringify({ code: "cert_expired", details: { received_serial: "0a" } }), "mtls: edge_ends_tls"],
+      [400, "No required SSL certificate was sent", "mtls: mtls_refused"],
       [503, "busy", "mtls: mtls_failed"],
       [403, JSON.stringify({ code: "node_mismatch" }), "mtls: mtls_refused"],
     ];
@@ -231,6 +246,39 @@ describe.skipIf(lacks("openssl"))("the way to an endpoint with TLS", () => {
       const port = await listen(listener);
       expect(summary(await probeOne("node_api", `https://localhost:${port}`, stateDir)).at(-1)).toBe(hop);
     }
+  });
+
+  it("PRE-04 recognises an edge with a public certificate, and reaches no terminal through another listener", async () => {
+    const node = issue(ours, "node-1", nodeUri);
+    const stateDir = stateDirWith({ "trust.pem": ours.cert, "identity.pem": node.key + node.cert });
+    const { port } = await tlsServer({ ...issue(foreign, "edge", "DNS:localhost"), ca: foreign.cert });
+    const known = tls.getCACertificates("default");
+    tls.setDefaultCACertificates([foreign.cert]);
+    try {
+      const atEdge = await probeOne("node_api", `https://localhost:${port}`, stateDir);
+      expect(summary(atEdge).at(-1)).toBe("tls: edge_ends_tls");
+    } finally {
+      tls.setDefaultCACertificates(known);
+    }
+    const api = createHttpsServer({ ...server, requestCert: true, rejectUnauthorized: false }, (_, response) => {
+      response.end(JSON.stringify({ node_id: NODE_ID }));
+    });
+    const elsewhere = await probeOne("node_terminal", `https://localhost:${await listen(api)}`, stateDir);
+    expect(summary(elsewhere).at(-1)).toBe("mtls: wrong_listener");
+  });
+
+  it("PRE-03 recognises a proxy that cuts a request that is held", async () => {
+    const node = issue(ours, "node-1", nodeUri);
+    const stateDir = stateDirWith({ "trust.pem": ours.cert, "identity.pem": node.key + node.cert });
+    const proxy = createHttpsServer(
+      { ...server, requestCert: true, rejectUnauthorized: false },
+      (request, response) => {
+        if (request.url?.includes("/tasks/wait?")) request.socket.destroy();
+        else response.end(JSON.stringify({ node_id: NODE_ID }));
+      },
+    );
+    const report = await probeOne("node_api", `https://localhost:${await listen(proxy)}`, stateDir);
+    expect(summary(report).slice(-2)).toEqual(["mtls", "task_wait: idle_cut"]);
   });
 
   it("DIAG-02 reports a server that ends the connection because of the certificate, and one that never answers", async () => {

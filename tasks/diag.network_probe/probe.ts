@@ -3,12 +3,14 @@
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import tls, { type DetailedPeerCertificate } from "node:tls";
+import { gatewayListeners } from "@holdfast/contracts/headers";
+import { IDENTITY_PATH, PROBE_QUERY, WAIT_PATH } from "@holdfast/contracts/node/limits";
 import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { readFileIfPresent } from "@holdfast/kit/files";
 import type { z } from "zod";
 import { checkAddress, saysLoopback } from "./check-address.ts";
 import type contract from "./contract.ts";
-import { HopFailed, openTcp, presentCertificate, resolveHost, shakeHands, type Timing } from "./hops.ts";
+import { askWithCertificate, HopFailed, openTcp, resolveHost, shakeHands, type Timing } from "./hops.ts";
 
 export type EndpointReport = z.input<typeof contract.result>["endpoints"][number];
 type Hop = EndpointReport["hops"][number];
@@ -20,9 +22,18 @@ const NO_NODE = "00000000-0000-0000-0000-000000000000";
 /** Of those that may be connected to, so that a long list does not take all the time there is. */
 const MOST_TRIED = 4;
 
-export type Way = { stateDir: string; profile: EnvironmentProfile; timing: Timing };
+export type Way = {
+  stateDir: string;
+  profile: EnvironmentProfile;
+  timing: Timing;
+  /** Of the probe of `tasks/wait`. */
+  holdSeconds?: number;
+  /** Somebody on the host chose the addresses: they may be loopback. */
+  loopback?: boolean;
+};
 
-export async function probeEndpoint(name: string, { stateDir, profile, timing }: Way): Promise<EndpointReport> {
+export async function probeEndpoint(name: string, way: Way): Promise<EndpointReport> {
+  const { stateDir, profile, timing } = way;
   const report: EndpointReport = {
     ...{ name, host: "", port: null, ok: false, hops: [] },
     ...{ addresses: [], address: null, certificate: null },
@@ -34,7 +45,7 @@ export async function probeEndpoint(name: string, { stateDir, profile, timing }:
       Object.hasOwn(profile.resolve, host) ? (profile.resolve[host] ?? []) : resolveHost(host, timing),
     );
     report.addresses = resolved.slice(0, MOST_ADDRESSES);
-    const allowed = await hop("address", () => allowedOf(resolved, host));
+    const allowed = await hop("address", () => allowedOf(resolved, host, way.loopback));
     const socket = await hop("tcp", () => openFirst(allowed, port, timing));
     report.address = socket.remoteAddress ?? null;
     if (!secure) {
@@ -50,17 +61,11 @@ export async function probeEndpoint(name: string, { stateDir, profile, timing }:
             "trust_bundle_missing",
             "trust.pem in the agent's state directory holds no certificate",
           );
+        if (untrusted && nodeFacing.has(name) && (await isPublic(report.address ?? "", { host, port, timing })))
+          throw new HopFailed("edge_ends_tls", "a public CA issued the certificate, so an edge ends TLS here");
         if (untrusted) throw new HopFailed("tls_untrusted", untrusted);
       });
-      if (nodeFacing.has(name)) {
-        await hop("mtls", async () => {
-          const identity = readFileIfPresent(join(stateDir, "identity.pem"));
-          if (!identity)
-            throw new HopFailed("identity_missing", "identity.pem is not in the agent's state directory");
-          const again = await openTcp(report.address ?? "", port, timing);
-          await presentCertificate(again, { host, ca, timing, identity, nodeId: nodeIdIn(identity) });
-        });
-      }
+      if (nodeFacing.has(name)) await presentIdentity(hop, { name, host, port, ca, report, way });
     }
     report.ok = true;
   } catch (error) {
@@ -69,16 +74,77 @@ export async function probeEndpoint(name: string, { stateDir, profile, timing }:
   return report;
 }
 
+type Present = {
+  name: string;
+  host: string;
+  port: number;
+  ca: string[];
+  report: EndpointReport;
+  way: Way;
+};
+
+/** With the node's certificate: whether it is accepted, and at the API also whether tasks can be waited for. */
+async function presentIdentity(
+  hop: <T>(kind: Hop["hop"], take: () => T | Promise<T>) => Promise<T>,
+  { name, host, port, ca, report, way: { stateDir, timing, holdSeconds = 0 } }: Present,
+): Promise<void> {
+  const listener = name === "node_terminal" ? gatewayListeners.node : undefined;
+  let identity = "";
+  const question = async (path: string, withinMs: number) => {
+    const socket = await openTcp(report.address ?? "", port, timing);
+    const asked = path.replace("{node_id}", nodeIdIn(identity));
+    return askWithCertificate(socket, { host, ca, timing, identity }, { path: asked, listener, withinMs });
+  };
+  await hop("mtls", async () => {
+    identity = readFileIfPresent(join(stateDir, "identity.pem")) ?? "";
+    if (identity === "")
+      throw new HopFailed("identity_missing", "identity.pem is not in the agent's state directory");
+    const { status, code, body } = await question(IDENTITY_PATH, timing.hopMs);
+    if (status === 200 && body?.["node_id"] === nodeIdIn(identity)) return;
+    const refused = status === 401 || status === 403;
+    const said = `the server answered ${status} ${code ?? ""}`.trim();
+    throw new HopFailed(refused ? "mtls_refused" : "mtls_failed", said, code);
+  });
+  if (name !== "node_api") return;
+  await hop("task_wait", async () => {
+    const path = `${WAIT_PATH}?${PROBE_QUERY}&wait=${holdSeconds}`;
+    const { status, code, body } = await question(path, timing.hopMs + holdSeconds * 1000).catch(asWait);
+    if (status === 200 && body?.["probe"] === true) return;
+    throw new HopFailed("wait_failed", `the server answered ${status} ${code ?? ""}`.trim(), code);
+  });
+}
+
+/** The certificate was accepted just before, so that what fails now is about holding the request. */
+function asWait(error: unknown): never {
+  if (!(error instanceof HopFailed)) throw error;
+  if (error.code === "mtls_timeout") throw new HopFailed("wait_timeout", error.message);
+  if (error.code === "mtls_refused" && error.serverCode === undefined)
+    throw new HopFailed("idle_cut", `the connection was closed before the response: ${error.message}`);
+  throw error;
+}
+
+/** Whether the server would be trusted by a browser: then it is not a node-facing listener. */
+async function isPublic(
+  address: string,
+  { host, port, timing }: { host: string; port: number; timing: Timing },
+): Promise<boolean> {
+  const socket = await openTcp(address, port, timing);
+  const { untrusted } = await shakeHands(socket, { host, ca: tls.getCACertificates("default"), timing });
+  return !untrusted;
+}
+
 async function takeHop<T>(hops: Hop[], hop: Hop["hop"], take: () => T | Promise<T>): Promise<T> {
   const begun = performance.now();
   const elapsed = () => Math.round((performance.now() - begun) * 10) / 10;
   try {
     const value = await take();
-    hops.push({ hop, ok: true, ms: elapsed(), code: null, detail: null });
+    hops.push({ hop, ok: true, ms: elapsed(), code: null, server_code: null, detail: null });
     return value;
   } catch (error) {
-    if (error instanceof HopFailed)
-      hops.push({ hop, ok: false, ms: elapsed(), code: error.code, detail: error.message.slice(0, 300) });
+    if (error instanceof HopFailed) {
+      const { code, serverCode: server_code = null, message } = error;
+      hops.push({ hop, ok: false, ms: elapsed(), code, server_code, detail: message.slice(0, 300) });
+    }
     throw error;
   }
 }
@@ -96,8 +162,8 @@ async function readEndpoint(report: EndpointReport, profile: EnvironmentProfile)
   return { host, port, secure: defaultPort === 443 };
 }
 
-export function allowedOf(addresses: readonly string[], host: string): string[] {
-  const loopback = saysLoopback(host);
+export function allowedOf(addresses: readonly string[], host: string, trusted = false): string[] {
+  const loopback = trusted || saysLoopback(host);
   const allowed = addresses.filter((address) => !checkAddress(address, { loopback }));
   if (allowed.length > 0) return allowed.slice(0, MOST_TRIED);
   const why = addresses.map((address) => `${address} is ${checkAddress(address, { loopback })}`);

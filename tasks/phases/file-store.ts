@@ -2,7 +2,7 @@
 // whatever the operation makes. Only the agent's account may write there; a record that cannot be read is an error,
 // because taking it for none would leave behind what it names.
 
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readFileIfPresent, syncDirectory, writeFileDurably } from "@holdfast/kit/files";
 import { PhaseRecord } from "./phase-record.generated.ts";
@@ -49,4 +49,12 @@ export function recordedOperations(stateDir: string): string[] {
   } catch {
     return [];
   }
+}
+
+/** Of an agent that was killed while it wrote a record. To be called before the first record is written. */
+export function removeUnfinishedWrites(stateDir: string): void {
+  const directory = directoryOf(stateDir);
+  if (!existsSync(directory)) return;
+  for (const name of readdirSync(directory))
+    if (/[.]json[.]\d+[.]tmp$/.test(name)) rmSync(join(directory, name), { force: true });
 }

@@ -19,7 +19,7 @@ export default executor<typeof contract>({
       sessionId: params.session_id,
       correlationId: params.correlation_id,
       size: { cols: params.cols, rows: params.rows },
-      user: () => userOf(params, host, refuse),
+      at: async () => ({ user: await userOf(params, host, refuse) }),
       withinMs: params.within_seconds * 1000,
       detachedMs: params.detached_seconds * 1000,
       signal,

@@ -18,7 +18,9 @@ function whoOnly() {
   const asked: (Asked & { found: ShellUser })[] = [];
   const terminals: Terminals = {
     async open(wanted) {
-      asked.push({ ...wanted, found: await wanted.user() });
+      const found = await wanted.at();
+      if (!("user" in found)) throw new Error("it is at no user");
+      asked.push({ ...wanted, found: found.user });
       return { pid: 4242, offset: 0, private_directories: true, control_group: true };
     },
     recover: async () => undefined,

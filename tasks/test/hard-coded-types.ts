@@ -4,8 +4,8 @@
 type Source = { path: string; text: string };
 
 const code = /[.](ts|tsx|mjs|js|sql|json)$/;
-const neverCode = /(^|\/)test\/|[.]test[.]tsx?$|^(bench|chaos|docs)\/|^package-lock[.]json$/;
-const asksForTasks = /\benqueue\w*\(|\bcreateTask\b|\btasks\.(?:run|start)\(/;
+const neverCode = /(^|\/)test\/|[.]test[.]tsx?$|^(bench|chaos|docs|testkit)\/|^package-lock[.]json$/;
+const asksForTasks = /\benqueue\w*\(|\bcreateTask\b|\btasks\.(?:run|start)\(|\brunTask\(/;
 /** What a person did, as the audit calls it, may have the name of the task that it led to. */
 const auditAction = /\baction: .*$/gm;
 

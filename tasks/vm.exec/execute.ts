@@ -1,0 +1,12 @@
+// The agent's VMs do the work; this only connects a task with them.
+
+import { executor } from "../executor.ts";
+import type contract from "./contract.ts";
+
+export default executor<typeof contract>({
+  async run({ params, host, fail }) {
+    if (!host.vms) throw fail("vm_host_unavailable");
+    await host.vms.exec(params);
+    return {};
+  },
+});

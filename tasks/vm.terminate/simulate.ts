@@ -1,0 +1,10 @@
+import { simulation } from "../executor.ts";
+import { simulatedVms } from "../vms/simulated.ts";
+import type contract from "./contract.ts";
+
+export default simulation<typeof contract>((node) => ({
+  async run({ params, progress }) {
+    progress("removing");
+    return simulatedVms(node).terminate(params.vm_id);
+  },
+}));
