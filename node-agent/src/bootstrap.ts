@@ -4,6 +4,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { VM_HOST } from "@holdfast/contracts/node/vm-host-capability";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import { UsageError } from "@holdfast/kit/settings";
 import { openDiagnostics } from "./diagnostics/ring.ts";
@@ -20,6 +21,7 @@ import type { Log } from "./log.ts";
 import type { AgentSettings, RunningAgent } from "./main.ts";
 import { createMetrics } from "./metrics.ts";
 import { agentVersion } from "./version.ts";
+import { detectVmHost } from "./vms/detect.ts";
 
 /** Only a person can fix a refusal, and each attempt counts against the rate limit of this address. */
 const refused = { firstMs: 10_000, maxMs: 600_000 };
@@ -40,7 +42,11 @@ export async function startUnjoined(
   const apiUrl = checkedOrigin(addressOf(settings));
   prepareIfPossible(stateDir);
   const diagnostics = openDiagnostics(stateDir, { log, instanceId: randomUUID() });
-  const host = detectHost({ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null });
+  const host = detectHost({
+    ...{ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null },
+    // The server checks the registration of a VM host as such.
+    capabilities: detectVmHost(settings).setup ? [VM_HOST] : [],
+  });
   const metrics = createMetrics();
   const stop = new AbortController();
   const stopped = new Promise<undefined>((resolve) => {

@@ -3,6 +3,7 @@
 // machine that never joined.
 
 import { randomUUID } from "node:crypto";
+import { VM_HOST } from "@holdfast/contracts/node/vm-host-capability";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
 import { type AgentCore, createAgentCore } from "./core/agent-core.ts";
@@ -12,6 +13,7 @@ import { rootUsedPercent, selfCheck } from "./diagnostics/self-checks.ts";
 import { agentEvents } from "./events.ts";
 import type { LoadedType } from "./executor/run.ts";
 import { loadTaskType } from "./executor/task-types.ts";
+import { watchAdvertised } from "./host/advertised-address.ts";
 import { detectHost } from "./host/facts.ts";
 import { watchInstallation } from "./host/installation.ts";
 import { sourceAddress } from "./host/source-address.ts";
@@ -30,6 +32,7 @@ import type { agentSettings } from "./settings.ts";
 import { reasonOfTerminalFailure } from "./terminals/failures.ts";
 import { createTerminalsOnDemand } from "./terminals/on-demand.ts";
 import { agentVersion } from "./version.ts";
+import { detectVmHost } from "./vms/detect.ts";
 
 export type AgentSettings = Values<typeof agentSettings>;
 
@@ -60,7 +63,11 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   const log = options.log ?? createLog({ level: settings.logLevel, fields: { instance_id: instanceId } });
   const metrics = createMetrics();
   const diagnostics = openDiagnostics(stateDir, { log, instanceId });
-  const host = detectHost({ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null });
+  const vmHost = detectVmHost(settings);
+  const host = detectHost({
+    ...{ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null },
+    capabilities: vmHost.setup ? [VM_HOST] : [],
+  });
   const { bootId } = host;
   const files = stateFiles(stateDir);
   const recovery = openRecoveryFile(files, readKnownAgent(files).node_id);
@@ -90,6 +97,17 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       record(reasonOfTerminalFailure(code), `${code}: ${detail}`, correlationId),
   });
 
+  if (vmHost.problem) log.warn("this host runs no VMs", { problem: vmHost.problem });
+  const vms =
+    vmHost.setup &&
+    (await (
+      await import("./vms/on-host.ts")
+    ).openVmHost(vmHost.setup, {
+      ...{ stateDir, bootId, log, family: host.hostFacts().os.family },
+      onChange: () => core.reportNow(),
+      takeUserData: (vmId) => session.client().vmUserData(vmId),
+    }));
+
   const core: AgentCore = createAgentCore({
     identity: session,
     client: session.client,
@@ -99,20 +117,11 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       ...{ store: recovery, path: session.recoveryPath, instanceId, bootId },
       givenToken: settings.recoveryToken,
     },
-    openJournal: () => {
-      try {
-        return openJournal(stateDir);
-      } catch (error) {
-        // Without a journal no task may start; the findings of the next heartbeat report it.
-        if (!(error instanceof HostProblem)) throw error;
-        record(error.reason, error.message);
-        return undefined;
-      }
-    },
+    openJournal: () => journalIn(stateDir, record),
     loadType: options.loadType ?? loadTaskType,
     host: () => {
       const { capabilities, account } = host.hostFacts();
-      return { stateDir, profile: session.agent().profile, capabilities, account, terminals };
+      return { stateDir, profile: session.agent().profile, capabilities, account, terminals, vms };
     },
     facts: host.hostFacts,
     setup: () => ({
@@ -122,6 +131,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       root_disk: rootDisk(settings.diskPressurePercent),
     }),
     terminalUrl: settings.nodeTerminalUrl,
+    vmHost: () => vms?.report(),
     checkHost: (link) =>
       selfCheck({
         ...{ stateDir, apiUrl: session.apiUrl(), diskPressurePercent: settings.diskPressurePercent },
@@ -142,7 +152,9 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     }),
   });
 
+  const advertised = watchAdvertised(settings.advertiseAddress, log);
   const isAlive = () => performance.now() - core.status().lastStepAt < DEAD_AFTER_MS;
+  void vms?.start().catch((error: Error) => log.error("VMs cannot run here", { error: error.message }));
   core.openTasks();
   const listener = await openLocalListener(
     {
@@ -150,16 +162,28 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       onTaken: (why) => log.warn(why),
       onForged: (detail) => record("certificate_header_refused", detail),
     },
-    localPages({ core, host, metrics, isAlive, terminals, link: session.link }),
+    localPages({
+      ...{ core, host, metrics, isAlive, terminals, link: session.link },
+      ...{ vmHost: () => vms?.report(), advertisedProblem: advertised.problem },
+    }),
   );
+  void advertised.compare(listener);
   terminals.resume();
   const ran = core.run();
+  const steps =
+    settings.executions === "on"
+      ? (await import("./execution/of-node.ts")).runStepsAsNode({
+          ...{ stateDir, name: host.hostFacts().hostname, log, random: options.random },
+          pair: (body) => session.client().pairNode(body),
+        })
+      : undefined;
   log.info("agent started", { node_id: session.nodeId, api: session.apiUrl(), port: listener.port });
 
   return {
     ports: { local: listener.port },
     isAlive,
     async stop() {
+      await steps?.stop();
       core.stopLink();
       history.stop();
       // A heartbeat in progress may take long to fail; closing the connections ends it.
@@ -167,6 +191,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       const tasks = core.tasks();
       await tasks?.executor.stop(STOP.tasksMs);
       terminals.stop();
+      vms?.stop();
       await tasks?.outbox.flush(STOP.deliveryMs);
       tasks?.outbox.stop();
       await core.settled();
@@ -182,4 +207,15 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
 function rootDisk(pressure_percent: number) {
   const used = rootUsedPercent();
   return used === undefined ? null : { used_percent: Math.floor(used), pressure_percent };
+}
+
+/** Without a journal no task may start; the findings of the next heartbeat report it. */
+function journalIn(stateDir: string, record: (reason: HostProblem["reason"], detail: string) => void) {
+  try {
+    return openJournal(stateDir);
+  } catch (error) {
+    if (!(error instanceof HostProblem)) throw error;
+    record(error.reason, error.message);
+    return undefined;
+  }
 }

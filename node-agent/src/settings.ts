@@ -17,6 +17,7 @@ import {
 } from "@holdfast/kit/settings";
 import type { LinkKind } from "./link/client.ts";
 import type { LogLevel } from "./log.ts";
+import { vmSettings } from "./vms/settings.ts";
 
 const stateDirSetting = setting(kinds.path, {
   env: "HOLDFAST_AGENT_STATE_DIR",
@@ -147,11 +148,17 @@ export const agentSettings = {
     default: 90,
     help: "Usage of the root file system, in percent, at which the agent reports it as nearly full.",
   }),
+  executions: setting(oneOf("on", "off"), {
+    env: "HOLDFAST_AGENT_EXECUTIONS",
+    default: "off",
+    help: "`on`: this node also runs steps of workflows, with its own identity, if the platform's policy `node.executions` allows it. See HOLDFAST_EXECUTION_*.",
+  }),
   logLevel: setting<LogLevel>(oneOf("error", "warn", "info", "debug"), {
     env: "HOLDFAST_AGENT_LOG_LEVEL",
     default: "info",
     help: "Log level of the agent.",
   }),
+  ...vmSettings,
 };
 
 export const joinSettings = {

@@ -41,6 +41,7 @@ function agentOn(disk: Storage, runs: string[], clock = { now: start }) {
         return { status: "succeeded", output: "done" };
       },
     }),
+    secretsOf: () => [],
     onEnded: () => undefined,
     log: createLog({ write: () => undefined }),
   });

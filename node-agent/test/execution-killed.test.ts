@@ -74,8 +74,10 @@ describe("an agent that is killed while it runs steps", () => {
         return process.points;
       },
       async die(place, phase) {
-        const { process } = await run(place, phase);
+        const { process, socket } = await run(place, phase);
         await process.ended;
+        // Otherwise the next order could be sent to an agent that is gone.
+        await expect.poll(socket.closed).toBeDefined();
       },
       async recover(place, phase) {
         const { order, process } = await run(place);

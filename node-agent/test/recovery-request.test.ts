@@ -188,6 +188,9 @@ describe("a recovery request", () => {
       const ended = await endOf(requestTo(api));
       expect(ended).toMatchObject({ kind: "rate_limited", reason: "edge_rate_limited", retryAfterMs: 120_000 });
     }
+    const line = '{"code":"rate_limit_exceeded","message":"Many nodes recover right now."}';
+    api.fault = failing({ ...limited, body: line });
+    expect(await endOf(requestTo(api))).toMatchObject({ kind: "in_line", retryAfterMs: 120_000 });
   });
 
   it.for([

@@ -104,8 +104,8 @@ describe("a terminal that cannot be opened", () => {
 
   it("TERM-06 because its user cannot be found", async () => {
     const host = await terminalHost();
-    const user = () => Promise.reject(new TaskFailed("terminal_pty_failed", "There is no user ada on this node."));
-    expect(await failureOf(host.open({}, { user }))).toMatchObject({
+    const at = () => Promise.reject(new TaskFailed("terminal_pty_failed", "There is no user ada on this node."));
+    expect(await failureOf(host.open({}, { at }))).toMatchObject({
       message: "There is no user ada on this node.",
     });
     await expect.poll(() => host.sockets("shell")).toEqual([]);

@@ -144,7 +144,7 @@ describe("agent and api", () => {
     const stranger = await makeAuthority();
     const key = newPrivateKey();
     const ofStranger = await stranger.certify(certificateRequest(key, "x"), nodeId);
-    const mtlsOf = async (identity: string) => {
+    const lastHopOf = async (identity: string) => {
       writeFileSync(`${stateDir}/identity.pem`, identity);
       const profile = {
         name: "test",
@@ -157,14 +157,14 @@ describe("agent and api", () => {
       const [endpoint] = (result as { endpoints: { hops: unknown[] }[] }).endpoints;
       return endpoint?.hops.at(-1);
     };
-    expect(await mtlsOf(keyPem + chainPem)).toMatchObject({ hop: "mtls", ok: true });
-    expect(await mtlsOf(privateKeyPem(key) + ofStranger)).toMatchObject({
+    expect(await lastHopOf(keyPem + chainPem)).toMatchObject({ hop: "task_wait", ok: true });
+    expect(await lastHopOf(privateKeyPem(key) + ofStranger)).toMatchObject({
       ...{ hop: "mtls", ok: false, code: "mtls_refused" },
       detail: expect.stringContaining("401 certificate_untrusted"),
     });
     expect(await task()).toEqual(before);
     await client(changeNode, { params, body: { change: "revoke", reason: "lost" } });
-    expect(await mtlsOf(keyPem + chainPem)).toMatchObject({
+    expect(await lastHopOf(keyPem + chainPem)).toMatchObject({
       ...{ hop: "mtls", ok: false, code: "mtls_refused" },
       detail: expect.stringContaining("identity_revoked"),
     });

@@ -135,6 +135,34 @@ describe("a heartbeat that the server wants soon", () => {
   });
 });
 
+describe("a refusal", () => {
+  it("ID-05 says nothing about a certificate that came into force while the request was under way", async () => {
+    let serial = "0a";
+    const present = () => ({ ...way, identity: { ...way.identity, certificate: { ...certificate, serial } } });
+    const refusal = { kind: "answer", status: 401, code: "certificate_replaced", excerpt: "replaced" } as const;
+    let replacedBy: string | undefined = "0b";
+    const client = {
+      heartbeat: async () => {
+        serial = replacedBy ?? serial;
+        throw new LinkFailure(refusal);
+      },
+    } as unknown as LinkCalls;
+    const changes = { client: () => client, identity: { ...identityWith(profile), present } as never };
+    const wantsRecovery = async () => {
+      const { agent, history } = core(changes);
+      const ran = agent.run();
+      await expect.poll(() => history.some((one) => one.startsWith("auth_failed: HTTP 401"))).toBe(true);
+      await agent.settled();
+      agent.stopLink();
+      await ran;
+      return history.some((one) => one.includes("no recovery token"));
+    };
+    expect(await wantsRecovery()).toBe(false);
+    replacedBy = undefined;
+    expect(await wantsRecovery(), "the certificate that was refused is in force").toBe(true);
+  });
+});
+
 describe("the addresses in a heartbeat", () => {
   const offering = (endpoints: Record<string, string>, changes: Partial<CoreOptions> = {}) =>
     core({ ...changes, identity: identityWith({ ...profile, endpoints }) as never }).agent.heartbeat().setup?.urls;

@@ -4,6 +4,7 @@
 
 import type { AgentSetup, Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node/protocol";
 import type { HeldRecoveryToken } from "@holdfast/contracts/node/recovery";
+import type { VmHostReport } from "@holdfast/contracts/node/vm-host";
 import { type DiagnosticReason, isRejection, nodeReason } from "@holdfast/contracts/reasons/node";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { type Finding, originOf } from "../diagnostics/self-checks.ts";
@@ -15,7 +16,14 @@ import type { Journal } from "../journal/journal.ts";
 import type { LinkCalls } from "../link/calls.ts";
 import type { Classified } from "../link/failures.ts";
 import { createHeartbeatOrder } from "../link/heartbeat-order.ts";
-import { createLink, type Link, type LinkStatus, type Offered, skewSecondsOf } from "../link/loop.ts";
+import {
+  createLink,
+  type Link,
+  type LinkOptions,
+  type LinkStatus,
+  type Offered,
+  skewSecondsOf,
+} from "../link/loop.ts";
 import { createResultWait } from "../link/result-wait.ts";
 import { createUpkeep, type Keeper } from "../link/upkeep.ts";
 import type { Recoverable, RecoveryHost } from "../recovery/recoveries.ts";
@@ -48,6 +56,8 @@ export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
   terminalUrl?: string | undefined;
   /** Problems of the host; checked before every heartbeat. */
   checkHost: (link: LinkStatus) => readonly Finding[];
+  /** Undefined, or absent: this node is no VM host. */
+  vmHost?: () => VmHostReport | undefined;
   heartbeatMs?: number;
   /** How often the host is checked between heartbeats; undefined: never. */
   checkHostMs?: number;
@@ -83,6 +93,8 @@ export type AgentCore = {
   /** As it would be sent now. Reads only: two in a row differ in nothing but the time. */
   heartbeat(): Heartbeat;
   heartbeatNow(): Promise<void>;
+  /** Sends a heartbeat soon, because what it reports has changed. */
+  reportNow(): void;
   /** The newest one that is on disk. */
   recoveryToken(): HeldRecoveryToken | null;
   /** Resolves when no renewal, recovery or trial of new trust is in progress. */
@@ -158,7 +170,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
       unsentResults: pipeline?.journal.unsentCount() ?? 0,
       findings: findings.current(),
       correlationIds: events.correlationIds,
-      counters,
+      ...{ counters, vmHost: options.vmHost?.() },
     });
   const heartbeat = () => heartbeatOver(identity.present());
 
@@ -171,12 +183,11 @@ export function createAgentCore(options: CoreOptions): AgentCore {
       log.warn("could not write changed trust to disk", { error: describe(error) });
     }
   };
-  const onFailure = (failure: Classified, correlationId: string | undefined) => {
+  const onFailure: LinkOptions["onFailure"] = (failure, { correlationId, serial }) => {
     count("polls_failed");
     if (isRejection(failure.reason)) count("identity_rejections");
     const { reason, detail } = causeOf(failure, findings.current());
     record(reason, detail, correlationId);
-    const serial = upkeep.certificate()?.serial;
     events.onFailure?.(failure, correlationId);
     upkeep.afterFailure(failure, serial);
   };
@@ -188,6 +199,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
   const openLink = () =>
     createLink({
       ...{ heartbeatMs: options.heartbeatMs, client: options.client, heartbeat, inOrder, holding, learn },
+      serial: () => upkeep.certificate()?.serial,
       ...{ onFailure, onStanding, resultsSent: resultWait.sent, random: options.random },
       beforeHeartbeat: () => {
         openPipeline();
@@ -234,6 +246,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     findings: findings.current,
     heartbeat,
     heartbeatNow: () => link.heartbeatNow(),
+    reportNow: () => link.reportNow(),
     recoveryToken: upkeep.recoveryToken,
     settled: upkeep.settled,
   };

@@ -4,6 +4,7 @@
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node/limits";
 import type { AgentSetup, Heartbeat, HostFacts } from "@holdfast/contracts/node/protocol";
 import type { HeldRecoveryToken } from "@holdfast/contracts/node/recovery";
+import type { VmHostReport } from "@holdfast/contracts/node/vm-host";
 import { redact } from "@holdfast/kit/redact";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { type AgentFile, trustVersions } from "../identity/agent-file.ts";
@@ -28,6 +29,8 @@ export function buildHeartbeat(known: {
   /** Of the record of a finding, by its reason. */
   correlationIds?: ReadonlyMap<string, string>;
   counters: Counters;
+  /** Undefined: this node is no VM host. */
+  vmHost?: VmHostReport | undefined;
 }): Heartbeat {
   const { serial, notBefore, notAfter } = known.certificate;
   const { profile, verifiers } = known.agent;
@@ -54,6 +57,7 @@ export function buildHeartbeat(known: {
       correlation_id: known.correlationIds?.get(reason),
     })),
     counters: { ...known.counters },
+    vm_host: known.vmHost,
   };
 }
 

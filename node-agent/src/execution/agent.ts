@@ -29,6 +29,8 @@ export type ExecutionAgentOptions = {
   journalId?: string;
   keys: PinnedKeys;
   sandbox: Sandbox;
+  /** Values of the agent's environment that steps may get: they are removed from output as secrets of requests are. */
+  hostSecrets?: readonly string[];
   secureContext?: SecureContext | undefined;
   log: Log;
   times?: Partial<LinkTimes>;
@@ -62,6 +64,7 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
   const executions = createExecutions({
     ...{ journal, deliveries, maxInFlight, log },
     prepare: (frame) => prepareStep(frame, { connectors, sandbox: options.sandbox }),
+    secretsOf: ({ secret }) => [...(secret === undefined ? [] : [secret]), ...(options.hostSecrets ?? [])],
     onEnded() {
       connection.tidy();
       if (journal.unsentCount() === 0) onIdle();

@@ -9,6 +9,7 @@ import type { Deliveries, ExecutionJournal } from "./deliveries.ts";
 import type { SignedExecute } from "./frames.generated.ts";
 import type { Link } from "./link.ts";
 import { createLiveOutput, type LiveOutput } from "./live-output.ts";
+import { createRedaction, type Redaction } from "./redaction/redactor.ts";
 import { failed, fixedStep, type Step, type StepResult, type StopReason } from "./step.ts";
 import type { Judgement } from "./verify.ts";
 
@@ -17,6 +18,8 @@ export type ExecutionsOptions = {
   deliveries: Deliveries;
   maxInFlight: number;
   prepare(frame: SignedExecute): Step;
+  /** What must not leave this host with the output of the step. */
+  secretsOf(frame: SignedExecute): readonly string[];
   /** Of a delivery: a link may no longer be needed. */
   onEnded(): void;
   log: Log;
@@ -85,7 +88,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     entry.accepted = true;
     // A step that ends at once is accepted by its result.
     const acceptance = setImmediate(confirm, requestId, entry);
-    const result = await runStep(step, frame, entry, (progress) =>
+    const result = await runStep(step, { ...frame, secrets: options.secretsOf(frame) }, entry, (progress) =>
       deliveries.send(requestId, { type: "progress", requestId, generation: entry.generation, ...progress }),
     );
     clearImmediate(acceptance);
@@ -192,28 +195,38 @@ export function createExecutions(options: ExecutionsOptions): Executions {
   };
 }
 
-/** Until it ends, or is stopped by its deadline or a cancellation. Never rejects. */
+/** Until it ends, or is stopped by its deadline or a cancellation. Never rejects. No secret of the step leaves it. */
 async function runStep(
   step: Step,
-  { timeoutMs }: SignedExecute,
+  { timeoutMs, secrets }: { timeoutMs: number; secrets: readonly string[] },
   { stop, live }: Running,
   send: (progress: { message: string; percent?: number }) => void,
 ): Promise<StepResult> {
   if (stop.signal.aborted) return failed("EXECUTION_CANCELLED");
   const limitMs = Math.min(timeoutMs, step.timeoutMs ?? timeoutMs);
   const deadline = setTimeout(() => stop.abort("timeout" satisfies StopReason), limitMs);
+  const redaction = createRedaction(secrets);
   try {
-    return await step.run({
+    const result = await step.run({
       signal: stop.signal,
       onOutput: live.add,
+      redaction,
       progress: (message, percent) =>
-        send({ message: message.slice(0, 400), ...(percent === undefined ? {} : { percent }) }),
+        send({ message: redaction.text(message).slice(0, 400), ...(percent === undefined ? {} : { percent }) }),
     });
+    return redacted(result, redaction);
   } catch (error) {
-    return failed("NODE_EXECUTION_FAILED", (error as Error).message);
+    return failed("NODE_EXECUTION_FAILED", redaction.text((error as Error).message));
   } finally {
     clearTimeout(deadline);
   }
+}
+
+function redacted(result: StepResult, { text, value }: Redaction): StepResult {
+  const output = result.output === undefined ? {} : { output: value(result.output) };
+  return result.status === "failed"
+    ? { ...result, error: text(result.error), ...output }
+    : { ...result, ...output };
 }
 
 /** A result that could not be delivered is not made. */

@@ -1,19 +1,20 @@
 // The agent that runs steps, with its files on this host: journal, pinned keys, working directories.
 
 import { dirname, join } from "node:path";
-import type { Values } from "@holdfast/kit/settings";
-import { hostDriver } from "../drivers/sandbox/host.ts";
+import { sandboxDrivers } from "../drivers/sandbox/all.ts";
 import type { KeySet } from "../identity/accept-trust.ts";
 import { ownDirectory } from "../identity/state-directory.ts";
 import { journalIdOf } from "../journal/identity.ts";
 import { openJournal } from "../journal/journal.ts";
 import { isLoopbackName } from "../loopback.ts";
 import { type ExecutionAgent, type ExecutionAgentOptions, startExecutionAgent } from "./agent.ts";
+import { createBackends } from "./backends.ts";
 import { trustWith } from "./certificates.ts";
 import type { Credentials } from "./credentials.ts";
 import type { ExecutionReport } from "./deliveries.ts";
 import { openPinnedKeys } from "./key-set.ts";
-import { EXECUTION_STATE_DIR, type executionSettings } from "./settings.ts";
+import { type PolicyValues, policyOf } from "./policy.ts";
+import { EXECUTION_STATE_DIR, type ExecutionValues } from "./settings.ts";
 
 export type OpenOptions = Omit<
   ExecutionAgentOptions,
@@ -22,7 +23,7 @@ export type OpenOptions = Omit<
   credentials: Credentials;
   /** Where credentials of ours are, or would be: the state is kept beside it. */
   credentialsPath: string;
-  settings: Pick<Values<typeof executionSettings>, "stateDir" | "caFile" | "backend" | "workdirRoot">;
+  settings: PolicyValues & Pick<ExecutionValues, "stateDir" | "caFile" | "backend" | "workdirRoot">;
 };
 
 /** Not a directory of its own: one agent with two journals would run a step twice. */
@@ -60,18 +61,25 @@ export async function openExecutionAgent(options: OpenOptions): Promise<Executio
       onUnwritable: (error) =>
         log.warn("the id of the journal cannot be written: it is valid until the agent ends", { error }),
     });
-    const driver = hostDriver({ root: join(settings.workdirRoot, agentId) });
-    // Even if it is not the backend any more.
-    const left = await driver.recover();
+    const { workdirRoot, image } = settings;
+    const drivers = sandboxDrivers({
+      ...{ owner: agentId, root: join(workdirRoot, agentId), image, environment: process.env },
+    });
+    let left = 0;
+    // Also those that are not the backend any more.
+    for (const driver of drivers) left += await driver.recover();
     if (left > 0) log.warn("ended what steps of an earlier agent had left running", { runs: left });
     const keys = openPinnedKeys({
       file: join(stateDir, "key-set.json"),
       paired: credentials.keySet as KeySet | undefined,
       log,
     });
-    const { backend: configured } = settings;
-    const sandbox = { configured, driver: configured === "host" ? driver : undefined };
-    return startExecutionAgent({ ...options, journal, journalId, keys, sandbox, secureContext });
+    const backends = createBackends(drivers, settings.backend);
+    const sandbox = { backends, policy: policyOf(settings), environment: process.env };
+    // Whoever prints a variable of the host by mistake does not publish it.
+    const passedOn = settings.envPassthrough.flatMap((name) => process.env[name] ?? []);
+    const hostSecrets = [...(options.hostSecrets ?? []), ...passedOn];
+    return startExecutionAgent({ ...options, journal, journalId, keys, sandbox, secureContext, hostSecrets });
   } catch (error) {
     await journal.close();
     throw error;

@@ -1,33 +1,42 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxDriver } from "../drivers/sandbox/driver.ts";
-import { refusalOf, resultOf, type Sandbox } from "./shell-step.ts";
+import { sandboxWith } from "../../test/support/host-backend.ts";
+import { agentStep, limitOf, resultOf } from "./shell-step.ts";
 
-const driver: SandboxDriver = { name: "host", run: () => expect.unreachable(), recover: async () => 0 };
-const host: Sandbox = { configured: "host", driver };
-const task = { type: "shell" as const, script: "true" };
+const stepOf = (config: object, env: Record<string, string> = {}) =>
+  agentStep(
+    {
+      nodeId: "n",
+      node: { id: "n", type: "agent.execute", config: { task: { type: "shell", script: "true" }, ...config } },
+    },
+    sandboxWith(undefined, env),
+    undefined,
+  );
 
-describe("a shell task", () => {
-  it("EXEC-05 runs where the owner of the host allows it, and names what has to be set elsewhere", () => {
-    expect(refusalOf(task, {}, host)).toBeUndefined();
-    expect(refusalOf(task, { backend: "host", network: "enabled", timeoutMs: 1000 }, host)).toBeUndefined();
-    expect(refusalOf(task, {}, { configured: undefined, driver: undefined })).toMatch(
-      /HOLDFAST_EXECUTION_BACKEND=host/,
-    );
-    expect(refusalOf(task, {}, { configured: "docker", driver: undefined })).toMatch(/backend docker/);
+describe("a shell step", () => {
+  it("SBX-02 runs no longer than the owner of the host allows, and shorter if it asks for that", () => {
+    expect(stepOf({}).timeoutMs).toBe(30_000);
+    const owner = { VESPID_AGENT_DOCKER_TIMEOUT_MS: "2000" };
+    expect(stepOf({ sandbox: { timeoutMs: 60_000 } }, owner).timeoutMs).toBe(2000);
+    expect(stepOf({ sandbox: { timeoutMs: 1000 } }, owner).timeoutMs).toBe(1000);
   });
 
-  it.for([
-    [{ backend: "docker" }, /requires the backend "docker"/],
-    [{ network: "none" as const }, /without network/],
-    [{ envPassthroughAllowlist: ["OPENAI_API_KEY"] }, /agent's environment/],
-  ])("EXEC-05 is refused rather than run with less than it requires: %j", ([wanted, why]) => {
-    expect(refusalOf(task, wanted as object, host)).toMatch(why as RegExp);
+  it.for(["", "A=B", "a\0b"])("EXEC-05 with a variable that cannot be set is refused: %j", async (name) => {
+    const step = stepOf({ task: { type: "shell", script: "true", env: { [name]: "1" } } });
+    expect(step.pure).toBe(true);
+    const error = expect.stringMatching(/not the name of an environment variable/);
+    expect(await step.run({} as Parameters<typeof step.run>[0])).toMatchObject({ status: "failed", error });
   });
+});
 
-  it.for(["", "A=B", "a\0b"])("EXEC-05 with a variable that cannot be set is refused: %j", (name) => {
-    expect(refusalOf({ ...task, env: { [name]: "1" } }, {}, host)).toMatch(
-      /not the name of an environment variable/,
-    );
+describe("the limit in a result", () => {
+  it("SBX-02 is the one that explains best what happened", () => {
+    const nothing = { timedOut: false, truncated: false };
+    expect(limitOf([], nothing)).toBeUndefined();
+    expect(limitOf(["cpu"], nothing)).toBe("cpu");
+    expect(limitOf(["cpu", "memory"], nothing)).toBe("memory");
+    expect(limitOf(["disk", "cpu"], { ...nothing, truncated: true })).toBe("disk");
+    expect(limitOf(["cpu"], { ...nothing, truncated: true })).toBe("output");
+    expect(limitOf(["memory"], { timedOut: true, truncated: true })).toBe("time");
   });
 });
 

@@ -1,10 +1,18 @@
 // The step `agent.execute`: a shell script in the sandbox that the owner of the host has chosen, or nothing.
 
-import type { SandboxBackend } from "@holdfast/contracts/execution/limits";
-import type { AgentExecutePayload, ShellOutput } from "@holdfast/contracts/execution/payloads";
-import type { SandboxDriver } from "../drivers/sandbox/driver.ts";
-import { createCapture, MOST_STREAM_BYTES } from "./capture.ts";
-import { BACKEND_SETTING } from "./settings.ts";
+import { type EnforcedLimit, sandboxLimits } from "@holdfast/contracts/execution/limits";
+import type {
+  AgentExecutePayload,
+  ShellOutput,
+  ShellTask,
+  StepSandbox,
+} from "@holdfast/contracts/execution/payloads";
+import type { Environment } from "@holdfast/kit/settings";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { OutputStream, SandboxDriver, SandboxOrder } from "../drivers/sandbox/driver.ts";
+import type { Backends } from "./backends.ts";
+import { type Capture, createCapture, MOST_STREAM_BYTES } from "./capture.ts";
+import { hasNetwork, passedOn, refusalOf, type SandboxPolicy } from "./policy.ts";
 import {
   failed,
   fixedStep,
@@ -15,14 +23,13 @@ import {
   stopOutcome,
 } from "./step.ts";
 
-/** `configured`: by the owner of the host; `driver`: what this version has for it. */
-export type Sandbox = { configured: SandboxBackend | undefined; driver: SandboxDriver | undefined };
+/** `environment`: of the agent. */
+export type Sandbox = { backends: Backends; policy: SandboxPolicy; environment: Environment };
 
-type Config = NonNullable<AgentExecutePayload["node"]["config"]>;
-type ShellTask = NonNullable<Config["task"]>;
+type Shell = { task: ShellTask; wanted: StepSandbox; secret: string | undefined };
 
-/** The envelope of the output besides the two streams. */
-const OUTPUT_BYTES = 2 * MOST_STREAM_BYTES + 1024;
+/** The envelope of the output besides the two streams, with variables that are missing. */
+const OUTPUT_BYTES = 2 * MOST_STREAM_BYTES + 24 * 1024;
 
 export function agentStep({ node }: AgentExecutePayload, sandbox: Sandbox, secret: string | undefined): Step {
   const { task, sandbox: wanted = {} } = node.config ?? {};
@@ -30,79 +37,100 @@ export function agentStep({ node }: AgentExecutePayload, sandbox: Sandbox, secre
     const message = "The step has no task: nothing was run.";
     return fixedStep({ status: "succeeded", output: { accepted: true, executed: false, message } });
   }
-  const refused = refusalOf(task, wanted, sandbox);
-  if (refused !== undefined || !sandbox.driver) {
-    return fixedStep(failed("NODE_EXECUTION_FAILED", refused ?? "no backend"));
+  const name = Object.keys(task.env ?? {}).find((one) => !/^[^=\0]+$/.test(one));
+  if (name !== undefined) {
+    return fixedStep(
+      failed("NODE_EXECUTION_FAILED", `${JSON.stringify(name)} is not the name of an environment variable`),
+    );
   }
-  const { driver } = sandbox;
+  const { timeoutMs } = sandbox.policy;
   return {
     pure: false,
     outputBytes: OUTPUT_BYTES,
-    timeoutMs: wanted.timeoutMs,
-    run: (context) => runShell(driver, { task, secret }, context),
+    timeoutMs: Math.min(wanted.timeoutMs ?? timeoutMs, timeoutMs),
+    run: (context) => chooseAndRun(sandbox, { task, wanted, secret }, context),
   };
 }
 
-/** Fails closed: whatever this host does not provide is never left out silently. */
-export function refusalOf(
-  task: ShellTask,
-  wanted: NonNullable<Config["sandbox"]>,
-  { configured, driver }: Sandbox,
-): string | undefined {
-  if (configured === undefined) {
-    return (
-      "this agent runs no shell tasks. The owner of its host has to choose a backend, such as " +
-      `${BACKEND_SETTING}=host, which runs scripts as the user of the agent without isolation, and restart the agent`
-    );
+async function chooseAndRun(sandbox: Sandbox, shell: Shell, context: StepContext): Promise<StepResult> {
+  const { backends, policy } = sandbox;
+  const choice = await backends.choose();
+  if ("refused" in choice) return failed("NODE_EXECUTION_FAILED", choice.refused);
+  const { driver, check } = choice;
+  const refused = refusalOf(shell.wanted, { check, provides: driver.provides, policy });
+  if (refused !== undefined) return failed("NODE_EXECUTION_FAILED", refused);
+  if (context.signal.aborted) return failed(stopOutcome[context.signal.reason as StopReason]);
+  try {
+    return await runShell(driver, { sandbox, shell }, context);
+  } catch (error) {
+    backends.doubt();
+    return failed("NODE_EXECUTION_FAILED", (error as Error).message);
   }
-  if (!driver) {
-    return (
-      `this version of the agent does not support the backend ${configured}. The owner of its host has to set ` +
-      `${BACKEND_SETTING}=host, which runs scripts without isolation, or install a version that supports ${configured}`
-    );
-  }
-  if (wanted.backend !== undefined && wanted.backend !== driver.name) {
-    return `the step requires the backend ${JSON.stringify(wanted.backend)}, and this agent has ${driver.name}`;
-  }
-  if (driver.name === "host" && wanted.network === "none") {
-    return "the step requires a sandbox without network, which the backend host cannot provide";
-  }
-  if ((wanted.envPassthroughAllowlist?.length ?? 0) > 0) {
-    return "the step requires variables of the agent's environment, which this version does not pass on";
-  }
-  const name = Object.keys(task.env ?? {}).find((one) => !/^[^=\0]+$/.test(one));
-  return name === undefined ? undefined : `${JSON.stringify(name)} is not the name of an environment variable`;
 }
 
 async function runShell(
   driver: SandboxDriver,
-  { task, secret }: { task: ShellTask; secret: string | undefined },
-  { signal, onOutput, progress }: StepContext,
+  { sandbox: { policy, environment }, shell }: { sandbox: Sandbox; shell: Shell },
+  { signal, onOutput, progress, redaction }: StepContext,
 ): Promise<StepResult> {
-  const captured = { stdout: createCapture(), stderr: createCapture() };
-  const run = driver.run({
-    ...{ shell: task.shell ?? "sh", script: task.script, env: task.env ?? {}, secret },
-    onOutput: (stream, text) => onOutput(stream, captured[stream].add(text)),
-  });
+  const { task, wanted, secret } = shell;
+  const passed = passedOn(wanted.envPassthroughAllowlist, policy.passthrough, environment);
+  const characters = policy.outputCharacters;
+  const most = { characters, bytes: MOST_STREAM_BYTES };
+  const captured = {
+    stdout: createCapture(redaction.stream(), most),
+    stderr: createCapture(redaction.stream(), most),
+  };
+  const order: SandboxOrder = {
+    ...{ id: uuidv7(), shell: task.shell ?? "sh", script: task.script, secret, limits: policy.limits },
+    env: { ...passed.env, ...task.env },
+    network: hasNetwork(wanted, policy),
+    image: wanted.docker?.image ?? policy.image,
+    onOutput: (stream, text) => show(stream, (capture) => capture.add(text)),
+  };
+  /** What the limit cuts off is marked, once, in the live output as in the result. */
+  const show = (stream: OutputStream, take: (capture: Capture) => string) => {
+    const capture = captured[stream];
+    const before = capture.truncated();
+    onOutput(stream, take(capture));
+    if (!before && capture.truncated()) onOutput(stream, markerOf(characters));
+  };
+  const run = driver.run(order);
   progress(`The script runs on the backend ${driver.name}.`);
+  if (passed.missing.length > 0) progress(`Variables that are not passed on: ${passed.missing.join(", ")}.`);
   if (signal.aborted) run.kill();
   else signal.addEventListener("abort", () => run.kill(), { once: true });
-  try {
-    const { exitCode } = await run.ended;
-    const stopped = signal.aborted ? (signal.reason as StopReason) : undefined;
-    const output = {
-      backend: driver.name,
-      exitCode,
-      timedOut: stopped === "timeout",
-      stdout: captured.stdout.text(),
-      stderr: captured.stderr.text(),
-      stdoutTruncated: captured.stdout.truncated(),
-      stderrTruncated: captured.stderr.truncated(),
-    } satisfies ShellOutput;
-    return resultOf(output, stopped);
-  } catch (error) {
-    return failed("NODE_EXECUTION_FAILED", (error as Error).message);
-  }
+  const { exitCode, hit } = await run.ended;
+  for (const stream of ["stdout", "stderr"] as const) show(stream, (capture) => capture.end());
+  const stopped = signal.aborted ? (signal.reason as StopReason) : undefined;
+  const [stdout, stderr] = [captured.stdout, captured.stderr].map((capture) => ({
+    text: capture.text() + (capture.truncated() ? markerOf(characters) : ""),
+    truncated: capture.truncated(),
+  })) as [Shown, Shown];
+  const timedOut = stopped === "timeout" && exitCode === null;
+  const limit = limitOf(hit, { timedOut, truncated: stdout.truncated || stderr.truncated });
+  const output = {
+    ...{ backend: driver.name, exitCode, timedOut, stdout: stdout.text, stderr: stderr.text },
+    ...{ stdoutTruncated: stdout.truncated, stderrTruncated: stderr.truncated },
+    ...(limit === undefined ? {} : { limit }),
+    ...(passed.missing.length > 0 ? { missingVariables: [...passed.missing] } : {}),
+  } satisfies ShellOutput;
+  return resultOf(output, stopped);
+}
+
+type Shown = { text: string; truncated: boolean };
+
+function markerOf(characters: number): string {
+  return `\n[output limit of ${characters} characters reached: the rest was discarded]\n`;
+}
+
+/** Of all that were hit, the one that explains best what happened. */
+export function limitOf(
+  hit: readonly EnforcedLimit[],
+  { timedOut, truncated }: { timedOut: boolean; truncated: boolean },
+): ShellOutput["limit"] {
+  const all: readonly string[] = [...hit, ...(timedOut ? ["time"] : []), ...(truncated ? ["output"] : [])];
+  return sandboxLimits.find((one) => all.includes(one));
 }
 
 /** A script that ended by itself just before it was stopped has its own result. */

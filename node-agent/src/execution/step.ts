@@ -2,6 +2,7 @@
 
 import type { ExecutionOutcome } from "@holdfast/contracts/execution/outcomes";
 import type { OutputStream } from "../drivers/sandbox/driver.ts";
+import type { Redaction } from "./redaction/redactor.ts";
 
 export type StepResult =
   | { status: "succeeded"; output?: unknown }
@@ -13,7 +14,9 @@ export type StopReason = "timeout" | "cancelled";
 export type StepContext = {
   /** Aborted with a StopReason. The step ends everything that it has started, and then returns. */
   signal: AbortSignal;
+  /** Output must have passed `redaction`, before it is cut to any length. Results, errors and progress pass it later. */
   onOutput(stream: OutputStream, text: string): void;
+  redaction: Redaction;
   progress(message: string, percent?: number): void;
 };
 

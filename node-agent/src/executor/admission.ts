@@ -23,7 +23,7 @@ export type AdmissionOptions = {
   log: Log;
 };
 
-export type Admitted = { type: LoadedType; params: unknown };
+export type Admitted = { type: LoadedType; params: unknown; secrets: Record<string, string> };
 
 /** Never rejects. */
 export type Admit = (offer: TaskOffer) => Promise<Admitted | { refused: CommonFailure }>;
@@ -46,7 +46,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
     const type = await options.loadType(offer.task_type);
     const content = judgeContent(offer, type?.contract, options.host().capabilities);
     if ("refused" in content) return content;
-    return type ? { type, params: content.params } : { refused: "task_type_unknown" };
+    return type ? { type, ...content } : { refused: "task_type_unknown" };
   };
 
   return async (offer) => {

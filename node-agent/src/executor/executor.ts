@@ -5,7 +5,7 @@
 import { BATCH } from "@holdfast/contracts/node/limits";
 import type { Held, ProgressReport, TaskOffer } from "@holdfast/contracts/node/protocol";
 import { HostProblem } from "../identity/state-directory.ts";
-import { type AdmissionOptions, createAdmission } from "./admission.ts";
+import { type AdmissionOptions, type Admitted, createAdmission } from "./admission.ts";
 import { cancelled, describe, failed } from "./outcomes.ts";
 import { createProgressReporter } from "./progress.ts";
 import { recoverInterrupted } from "./recovery.ts";
@@ -36,8 +36,10 @@ export type TaskExecutor = {
   stop(withinMs: number): Promise<void>;
 };
 
-type Waiting = { offer: TaskOffer; type: LoadedType; params: unknown; claimed: boolean };
+type Waiting = Admitted & { offer: TaskOffer; claimed: boolean };
 type Running = { offer: TaskOffer; type: LoadedType; task: RunningTask | undefined; done: Promise<void> };
+
+type Content = Pick<Admitted, "params" | "secrets">;
 
 /** Held at once, unsent results included: `holding` must fit into a URL. */
 const MOST_HELD = 200;
@@ -125,7 +127,7 @@ export function createExecutor(configured: ExecutorOptions): TaskExecutor {
   const start = (one: Waiting) => {
     const entry: Running = { offer: one.offer, type: one.type, task: undefined, done: Promise.resolve() };
     running.set(one.offer.task_id, entry);
-    entry.done = execution(entry, one.params).then((started) => {
+    entry.done = execution(entry, one).then((started) => {
       running.delete(one.offer.task_id);
       if (started) pump();
       // Retried at the next heartbeat: an immediate retry would fail too.
@@ -187,15 +189,16 @@ export function createExecutor(configured: ExecutorOptions): TaskExecutor {
 function createExecution(options: ExecutorOptions, reports: ReturnType<typeof createReports>) {
   const { journal } = options;
 
-  const run = async (entry: Running, params: unknown) => {
+  const run = async (entry: Running, { params, secrets }: Content) => {
     const { type } = entry;
     const taskId = entry.offer.task_id;
     const reporter = createProgressReporter({
       send: (report) => options.sendProgress(taskId, report),
       onCancel: () => entry.task?.stop("cancelled"),
     });
+    const redaction = await redactionOf(Object.values(secrets));
     entry.task = runTask({
-      ...{ taskId, type, params, host: options.host() },
+      ...{ taskId, type, params, secrets, redaction, host: options.host() },
       onProgress: (progress) => reporter.report({ generation: entry.offer.generation, ...progress }),
     });
     const { outcome, timings } = await entry.task.ended;
@@ -205,7 +208,7 @@ function createExecution(options: ExecutorOptions, reports: ReturnType<typeof cr
     await reports.finish(entry.offer, outcome, timings);
   };
 
-  return async (entry: Running, params: unknown): Promise<boolean> => {
+  return async (entry: Running, content: Content): Promise<boolean> => {
     try {
       await journal.started(entry.offer.task_id);
     } catch (error) {
@@ -216,13 +219,19 @@ function createExecution(options: ExecutorOptions, reports: ReturnType<typeof cr
     }
     options.count("started");
     try {
-      await run(entry, params);
+      await run(entry, content);
     } catch (error) {
       // Nothing in there should throw; if it does, the task must still get an outcome.
       await reports.finish(entry.offer, failed("executor_failed", describe(error)), {});
     }
     return true;
   };
+}
+
+/** Loaded for tasks with secrets only: most agents never need it. */
+async function redactionOf(secrets: readonly string[]) {
+  if (secrets.length === 0) return undefined;
+  return (await import("../execution/redaction/redactor.ts")).createRedaction(secrets);
 }
 
 /** The same object for every task of a type: running tasks are counted by it. */

@@ -4,6 +4,7 @@
 import type { Outcome, PhaseTimings } from "@holdfast/contracts/node/protocol";
 import type { CheckedTaskType } from "@holdfast/tasks/checked-type";
 import { type Executor, type Host, TaskFailed } from "@holdfast/tasks/executor";
+import type { Redaction } from "../execution/redaction/redactor.ts";
 import { cancelled, describe, failed, interrupted, succeeded, thrown } from "./outcomes.ts";
 import { measurePhases } from "./phases.ts";
 
@@ -26,26 +27,43 @@ const graceMs: Record<StopReason, number> = { cancelled: 5_000, timed_out: 5_000
 export function runTask(
   options: Runnable & {
     params: unknown;
+    secrets?: Readonly<Record<string, string>>;
+    /** Removes the secrets from whatever the task reports; undefined: it has none. */
+    redaction?: Pick<Redaction, "text" | "value"> | undefined;
     onProgress: (progress: { phase: string; data: unknown; timings: PhaseTimings }) => void;
   },
 ): RunningTask {
-  const { taskId, params, host, type } = options;
+  const { taskId, params, secrets = {}, host, type, redaction } = options;
   const { contract, executor } = type;
+  const shown = <Value>(value: Value): Value => (redaction ? (redaction.value(plain(value)) as Value) : value);
   const phases = measurePhases();
   let open = true;
   const progress = (phase: string, data?: unknown) => {
     if (!open) return;
-    phases.enter(phase);
+    phases.enter(shown(phase));
     const known = data === undefined || contract.progress.safeParse(data).success;
-    options.onProgress({ phase: phases.current, data: known ? data : undefined, timings: phases.timings() });
+    options.onProgress({
+      phase: phases.current,
+      data: known ? shown(data) : undefined,
+      timings: phases.timings(),
+    });
+  };
+  /** Before a message is cut to length: a part of a secret would not be found. */
+  const withoutSecrets = (error: unknown): never => {
+    if (!redaction) throw error;
+    if (error instanceof TaskFailed) throw new TaskFailed(error.code, redaction.text(error.message));
+    throw new Error(redaction.text(describe(error)));
   };
   const { ended, stop } = untilStopped({
     ...options,
     work: async (signal) => {
-      const returned = await executor.run({ taskId, params, progress, signal, host, fail } as never);
-      return succeeded(contract, returned);
+      const returned = await executor
+        .run({ taskId, params, secrets, progress, signal, host, fail } as never)
+        .catch(withoutSecrets);
+      return succeeded(contract, shown(returned));
     },
-    cancel: async (reason) => executor.cancel?.({ taskId, params, host, fail, reason } as never),
+    cancel: async (reason) =>
+      executor.cancel?.({ taskId, params, host, fail, reason } as never).catch(withoutSecrets),
     unfinished: unfinishedRun,
   });
   return {
@@ -73,6 +91,11 @@ export function recoverTask(options: Runnable): RunningTask {
     unfinished: (_reason, problem) => interrupted(problem),
   });
   return { stop, ended: ended.then((outcome) => ({ outcome, timings: {} })) };
+}
+
+/** As it is reported: values that JSON omits or writes otherwise are not text yet. */
+function plain<Value>(value: Value): Value {
+  return value === undefined ? value : JSON.parse(JSON.stringify(value));
 }
 
 function untilStopped(

@@ -115,6 +115,21 @@ describe("what a task asks for", () => {
     expect(judgeContent(offer({ params: { hold_ms: -1 } }), noop, [])).toEqual({ refused: "task_params_invalid" });
     expect(judgeContent(offer({ params: { shell: "rm" } }), noop, [])).toEqual({ refused: "task_params_invalid" });
     expect(judgeContent(offer({ params: null }), noop, [])).toEqual({ refused: "task_params_invalid" });
-    expect(judgeContent(offer({ params: {} }), noop, [])).toEqual({ params: { hold_ms: 0 } });
+    expect(judgeContent(offer({ params: {} }), noop, [])).toEqual({ params: { hold_ms: 0 }, secrets: {} });
+  });
+
+  it("TASK-05 is refused without a secret that its type declares, and gets no other", () => {
+    const type = { ...noop, secrets: ["key"] };
+    const wrong: Record<string, string>[] = [{}, { key: "" }, { other: "value" }, { key: 1 as never }];
+    expect(judgeContent(offer(), type, [])).toEqual({ refused: "task_secrets_missing" });
+    for (const secrets of wrong) {
+      expect(judgeContent(offer({ secrets }), type, [])).toEqual({
+        refused: "task_secrets_missing",
+      });
+    }
+    const secrets = { key: "value", other: "not declared" };
+    expect(judgeContent(offer({ secrets }), type, [])).toMatchObject({ secrets: { key: "value" } });
+    expect(judgeContent(offer({ secrets }), type, [])).not.toHaveProperty("secrets.other");
+    expect(judgeContent(offer({ secrets }), noop, [])).toHaveProperty("secrets", {});
   });
 });

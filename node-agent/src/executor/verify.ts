@@ -42,7 +42,7 @@ export function judgeTime(
   return now + skewSeconds * 1000 < Date.parse(expiresAt) ? undefined : "task_expired";
 }
 
-export type Acceptance = { refused: CommonFailure } | { params: unknown };
+export type Acceptance = { refused: CommonFailure } | { params: unknown; secrets: Record<string, string> };
 
 export function judgeContent(
   offer: TaskOffer,
@@ -53,7 +53,23 @@ export function judgeContent(
   const capable = type.capabilities.length === 0 || type.capabilities.some((one) => capabilities.includes(one));
   if (!capable) return { refused: "capability_missing" };
   const params = type.params.safeParse(offer.params);
-  return params.success ? { params: params.data } : { refused: "task_params_invalid" };
+  if (!params.success) return { refused: "task_params_invalid" };
+  const secrets = secretsOf(offer, type);
+  return secrets ? { params: params.data, secrets } : { refused: "task_secrets_missing" };
+}
+
+/** Those that the type declares, and no others; undefined: one is missing. */
+function secretsOf(
+  offer: TaskOffer,
+  { secrets: names = [] }: CheckedTaskType,
+): Record<string, string> | undefined {
+  const secrets: Record<string, string> = {};
+  for (const name of names) {
+    const value: unknown = offer.secrets?.[name];
+    if (typeof value !== "string" || value === "") return undefined;
+    secrets[name] = value;
+  }
+  return secrets;
 }
 
 function verificationOf(offer: TaskOffer, judge: Judge): Verification {

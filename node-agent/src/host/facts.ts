@@ -16,6 +16,8 @@ export type FactsOptions = {
   /** From uname(1); tests provide another system's. */
   system?: { type: string; release: string };
   euid?: number;
+  /** Found by other parts of the agent. */
+  capabilities?: readonly string[];
 };
 
 export type DetectedHost = {
@@ -37,7 +39,10 @@ export function detectHost(options: FactsOptions): DetectedHost {
     arch: os.arch(),
     cpus: os.availableParallelism(),
     accelerators: findAccelerators(root),
-    capabilities: capabilities(root, options.euid ?? process.geteuid?.() ?? -1),
+    capabilities: [
+      ...capabilities(root, options.euid ?? process.geteuid?.() ?? -1),
+      ...(options.capabilities ?? []),
+    ],
     account: bounded(account()),
     advertised_address: options.advertisedAddress === null ? null : bounded(options.advertisedAddress),
   };

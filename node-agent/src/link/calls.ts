@@ -1,6 +1,7 @@
 // The calls of an agent to the node-facing API, and how answers are validated. The caller provides the transport: over a
 // stream, or as requests of their own.
 
+import type { AgentCapabilities } from "@holdfast/contracts/execution/frames";
 import { holdingText } from "@holdfast/contracts/node/limits";
 import type {
   DiagnosticRecord,
@@ -26,6 +27,10 @@ export type LinkCalls = {
   results(results: TaskResultReport[]): Promise<{ verdicts: { task_id: string; verdict: Verdict }[] }>;
   renew(csr: string): Promise<IssuedCertificate & { trust_bundle: string[] }>;
   diagnostics(records: DiagnosticRecord[]): Promise<{ seq: number }>;
+  /** For running steps with the node's own identity; what is returned is validated by the caller. */
+  pairNode(body: { agentVersion: string; capabilities: AgentCapabilities }): Promise<unknown>;
+  /** Of a VM that is being launched here; null: there is none. */
+  vmUserData(vmId: string): Promise<string | null>;
 };
 
 export type Wait = { seconds: number; room: number; holding: Held[]; signal: AbortSignal };
@@ -122,6 +127,15 @@ export function linkCalls(
           ({ seq }) => typeof seq === "number",
         )
       ).body,
+    pairNode: async (body) =>
+      (await post<object | null>("pairNode", "/execution-agent", body, (answer) => answer !== null)).body,
+    vmUserData: async (vmId) => {
+      const path = `/vms/${vmId}/user-data`;
+      const request = { call: "takeVmUserData", params: { vm_id: vmId }, method: "POST", path } as const;
+      const isText = (body: { user_data: string | null }) =>
+        body.user_data === null || typeof body.user_data === "string";
+      return (await ask<{ user_data: string | null }>({ ...request, timeoutMs }, isText)).body.user_data;
+    },
   };
 }
 

@@ -53,8 +53,13 @@ export type LinkOptions = {
   resultsSent: (withinMs: number) => Promise<void>;
   /** After every heartbeat, also when it offers nothing. */
   learn: (offer: Offered) => void;
-  /** Before every pause. */
-  onFailure: (failure: Classified, correlationId: string | undefined) => void;
+  /** The serial of the certificate in force; undefined while there is none. */
+  serial: () => string | undefined;
+  /** Before every pause. `serial`: of the certificate that was in force when the request began: another one may be by now. */
+  onFailure: (
+    failure: Classified,
+    about: { correlationId: string | undefined; serial: string | undefined },
+  ) => void;
   /** After the first success since a failure, and at the start. */
   onConnected: () => void;
   onStanding: (standing: NodeStanding) => void;
@@ -168,12 +173,13 @@ export function createLink(options: LinkOptions): Link {
     options.onConnected();
   };
 
-  const failed = (error: unknown) => {
+  const failed = (error: unknown, serial: string | undefined) => {
     const failure = classifyError(error);
     if (error instanceof LinkFailure && error.date) status.skew = clockSkew(error.date);
     status.connected = false;
     status.problem = { reason: failure.reason, detail: failure.detail };
-    options.onFailure(failure, error instanceof LinkFailure ? error.correlationId : undefined);
+    const correlationId = error instanceof LinkFailure ? error.correlationId : undefined;
+    options.onFailure(failure, { correlationId, serial });
     state = afterFailure(state, failure, now(), random());
   };
 
@@ -182,12 +188,13 @@ export function createLink(options: LinkOptions): Link {
       while (!stop.signal.aborted) {
         status.lastStepAt = now();
         const step = nextStep(state, status.lastStepAt);
+        const serial = options.serial();
         try {
           if (step.do === "pause") await pause(step.ms, AbortSignal.any([stop.signal, pausing.signal]));
           else if (step.do === "heartbeat") await heartbeat();
           else await wait(step.seconds);
         } catch (error) {
-          if (!stop.signal.aborted) failed(error);
+          if (!stop.signal.aborted) failed(error, serial);
         }
       }
       status.connected = false;

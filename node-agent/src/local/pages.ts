@@ -1,5 +1,6 @@
 // The responses of the local listener.
 
+import type { VmHostReport } from "@holdfast/contracts/node/vm-host";
 import type { AgentCore } from "../core/agent-core.ts";
 import type { DetectedHost } from "../host/facts.ts";
 import type { LinkInUse } from "../link/stream/transport.ts";
@@ -13,6 +14,9 @@ export function localPages(agent: {
   isAlive: () => boolean;
   link: () => LinkInUse | undefined;
   terminals: { count(): number };
+  vmHost: () => VmHostReport | undefined;
+  /** Of the advertised address; null: none is known. */
+  advertisedProblem: () => string | null;
 }): LocalAnswers {
   const { core, metrics } = agent;
   const link = () => (core.status().connected ? agent.link() : undefined);
@@ -28,6 +32,7 @@ export function localPages(agent: {
         last_heartbeat_at: timeOf(lastHeartbeatAt),
         problem: problem?.reason ?? null,
         findings: core.findings().map(({ reason }) => reason),
+        advertised_address_problem: agent.advertisedProblem(),
       };
     },
     capacity: () => {
@@ -36,6 +41,7 @@ export function localPages(agent: {
       return {
         ...{ cpus, memory_bytes, memory_free_bytes },
         ...{ running: executor?.running() ?? 0, room: executor?.room() ?? 0 },
+        ...vmCapacity(agent.vmHost()),
       };
     },
     metrics: () => {
@@ -47,6 +53,27 @@ export function localPages(agent: {
       if (token) metrics.set("recovery_token_expires_seconds", Date.parse(token.expires_at) / 1000);
       metrics.set("results_unsent", tasks?.journal.unsentCount() ?? 0);
       return metrics.text();
+    },
+  };
+}
+
+/** Of a VM host, with the names that its operators know. */
+export function vmCapacity(report: VmHostReport | undefined): Record<string, unknown> {
+  if (!report) return {};
+  const { physical, allocatable, free, most_vms } = report.capacity;
+  return {
+    ...{ cpu_total: allocatable.vcpus, cpu_free: free.vcpus },
+    ...{ ram_total_mb: allocatable.memory_mib, ram_free_mb: free.memory_mib },
+    vm_host: {
+      ...{
+        physical,
+        allocatable,
+        free,
+        most_vms,
+        vms: report.vms.filter(({ state }) => state !== "ended").length,
+      },
+      ...{ io_pressure_percent: report.io_pressure_percent, selected_accel: report.accelerator },
+      problem: report.problem,
     },
   };
 }

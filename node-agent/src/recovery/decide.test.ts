@@ -131,11 +131,21 @@ describe("a decision about a recovery", () => {
 });
 
 describe("the pause after an attempt", () => {
-  const kinds: Ending[] = ["unreachable", "untrusted", "rate_limited", "host", "not_yet", "refused", "failed"];
+  const kinds: Ending[] = [
+    "unreachable",
+    "untrusted",
+    "rate_limited",
+    "in_line",
+    "host",
+    "not_yet",
+    "refused",
+    "failed",
+  ];
   const longest: Record<Ending, number> = {
-    ...{ unreachable: MINUTE, host: MINUTE, not_yet: MINUTE, rate_limited: 2 * MINUTE },
+    ...{ unreachable: MINUTE, host: MINUTE, not_yet: MINUTE, in_line: MINUTE, rate_limited: 2 * MINUTE },
     ...{ untrusted: 10 * MINUTE, failed: 10 * MINUTE, refused: HOUR },
   };
+  const least: Partial<Record<Ending, number>> = { refused: 10 * MINUTE, in_line: 500 };
 
   it("ID-05 grows, is never zero and never longer than its limit", () => {
     fc.assert(
@@ -145,7 +155,7 @@ describe("the pause after an attempt", () => {
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         (kind, failures, random) => {
           const pause = pauseAfter({ kind, retryAfterMs: undefined, failures }, random);
-          expect(pause).toBeGreaterThanOrEqual(kind === "refused" ? 10 * MINUTE : 2_500);
+          expect(pause).toBeGreaterThanOrEqual(least[kind] ?? 2_500);
           expect(pause).toBeLessThanOrEqual(longest[kind]);
           const later = pauseAfter({ kind, retryAfterMs: undefined, failures: failures + 1 }, random);
           expect(later).toBeGreaterThanOrEqual(pause);
@@ -160,5 +170,12 @@ describe("the pause after an attempt", () => {
     expect(asked(300_000, 0)).toBe(300_000);
     expect(asked(300_000, 0.5)).toBe(315_000);
     expect(asked(86_400_000, 0)).toBe(600_000);
+  });
+
+  it("ID-05 ends within a second of the time that the server gave in its line, at first", () => {
+    const inLine = (random: number, failures: number) =>
+      pauseAfter({ kind: "in_line", retryAfterMs: 3_000, failures }, random);
+    expect([inLine(0, 0), inLine(0.5, 0), inLine(0.5, 1)]).toEqual([3_000, 3_650, 3_650]);
+    expect(inLine(0, 6), "a server that keeps sending it away").toBeGreaterThan(20_000);
   });
 });

@@ -129,6 +129,8 @@ export type Ending =
   | "unreachable"
   | "untrusted"
   | "rate_limited"
+  /** The server itself gave this node a time to come back. */
+  | "in_line"
   /** This host's clock is wrong, or its disk cannot be written. */
   | "host"
   /** The server still has the old connection of this node, which ends by itself. */
@@ -150,6 +152,8 @@ export function pauseAfter(
 ): number {
   const own = backoffDelay(policyOf(ending.kind), ending.failures, random);
   const requested = Math.min(ending.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS) * (1 + random / 10);
+  // The line is served all the time, and its times are whole seconds.
+  if (ending.kind === "in_line") return Math.max(own, Math.round(requested + random * 1000));
   return Math.max(own, Math.round(requested));
 }
 
@@ -163,6 +167,9 @@ function policyOf(kind: Ending): BackoffPolicy {
       return { firstMs: 10_000, maxMs: 60_000 };
     case "rate_limited":
       return { firstMs: 10_000, maxMs: 120_000 };
+    case "in_line":
+      // A long one grows only where the server keeps sending the node away.
+      return { firstMs: 1_000, maxMs: 60_000 };
     case "untrusted":
     case "failed":
       return { firstMs: 10_000, maxMs: 600_000 };

@@ -51,7 +51,10 @@ export function endingOf(error: unknown, link: DiagnosticReason): Ended {
 function ofFailure({ failure }: LinkFailure, link: DiagnosticReason): Omit<Ended, "correlationId"> {
   const { reason, detail, retryAfterMs, code } = classify(failure);
   const said = { detail: `recovery: ${detail}`, retryAfterMs };
-  if (reason === "edge_rate_limited") return { kind: "rate_limited", reason, ...said };
+  if (reason === "edge_rate_limited") {
+    const kind = code !== undefined && retryAfterMs !== undefined ? "in_line" : "rate_limited";
+    return { kind, reason, ...said };
+  }
   if (code === undefined) {
     const kind = reason === "server_tls_untrusted" ? "untrusted" : "unreachable";
     const isOutage = ofNetwork.has(reason) && ofNetwork.has(link);

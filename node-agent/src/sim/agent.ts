@@ -5,12 +5,13 @@ import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { VerifierKeys } from "@holdfast/contracts/node/protocol";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
+import { simulatedVmReport, simulatedVms } from "@holdfast/tasks/vms/simulated";
 import { createAgentCore } from "../core/agent-core.ts";
 import type { TaskEvent } from "../executor/executor.ts";
 import type { Way } from "../identity/trials.ts";
 import { openMemoryJournal } from "../journal/in-memory.ts";
 import type { LinkKind } from "../link/client.ts";
-import { exchange } from "../link/exchange.ts";
+import { type Ask, exchange } from "../link/exchange.ts";
 import { targetOf } from "../link/session.ts";
 import type { Log } from "../log.ts";
 import { recoveryUrls } from "../recovery/path.ts";
@@ -42,7 +43,7 @@ export type SimAgentOptions = {
   apiUrl: URL;
   lookup: LookupFunction;
   bootId: string;
-  /** Before every new connection. */
+  /** For every new connection. */
   myTurn: Dialling;
   link: LinkKind;
   fails: () => boolean;
@@ -63,6 +64,12 @@ const noTerminals = {
   recover: async () => undefined,
 };
 
+/** Thousands wait for their turn here, for longer than the server accepts as a difference of clocks. No host does. */
+function sentNow(ask: Ask): Ask {
+  const body = ask.body as { sent_at?: string } | undefined;
+  return body?.sent_at === undefined ? ask : { ...ask, body: { ...body, sent_at: new Date().toISOString() } };
+}
+
 export function startSimAgent(options: SimAgentOptions): SimAgent {
   const { joined, character } = options;
   const instanceId = randomUUID();
@@ -79,7 +86,8 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     onAdopted: (way) => client.use(targetOf(way)),
   });
   const client = clientOver(identity.present(), options.link);
-  const types = options.types({ facts: character.facts, startedAt: Date.now(), fails: options.fails });
+  const node = { facts: character.facts, startedAt: Date.now(), fails: options.fails };
+  const types = options.types(node);
 
   const setup = {
     ...{ install_root: null, unit_sha256: null, env_sha256: null, provider: SIMULATED, network_side: null },
@@ -99,10 +107,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
         urls: recoveryUrls(identity.agent(), identity.present().apiUrl, undefined),
         ...{ roots: joined.roots, lookup: options.lookup },
       }),
-      send: async (ask) => {
-        await options.myTurn();
-        return exchange(ask);
-      },
+      send: (ask) => options.myTurn(() => exchange(sentNow(ask))),
     },
     openJournal: () => openMemoryJournal(),
     loadType: types.load,
@@ -116,9 +121,11 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     facts: () => character.facts,
     setup: () => setup,
     checkHost: () => character.findings,
+    vmHost: () => simulatedVmReport(node),
     log: quiet,
     events: { record: () => undefined, onTask: options.onTask, onHeartbeat: options.onHeartbeat },
   });
+  simulatedVms(node).onChange(() => core.reportNow());
   core.openTasks();
   let ran: Promise<void> | undefined = core.run();
 

@@ -2,6 +2,7 @@
 // are always the same node. Its name, system and capability all identify it as simulated.
 
 import type { HostFacts } from "@holdfast/contracts/node/protocol";
+import { VM_HOST } from "@holdfast/contracts/node/vm-host-capability";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { chanceOf } from "./random.ts";
 
@@ -30,7 +31,15 @@ export function simNumber(name: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-export function characterOf(number: number, options: { seed: number; agentVersion: string }): Character {
+export function characterOf(
+  number: number,
+  options: {
+    seed: number;
+    agentVersion: string;
+    /** Whether it also runs VMs, which exist in memory only. */
+    vmHost?: boolean;
+  },
+): Character {
   const chance = chanceOf(options.seed, number);
   const cpus = chance.pick([8, 16, 16, 32, 32, 64, 128]);
   const memory = cpus * chance.pick([2, 4, 4, 8]) * GB;
@@ -60,7 +69,7 @@ export function characterOf(number: number, options: { seed: number; agentVersio
         model: "accelerator",
         address: `0000:${(slot + 1).toString(16).padStart(2, "0")}:00.0`,
       })),
-      capabilities: [SIMULATED],
+      capabilities: options.vmHost ? [SIMULATED, VM_HOST] : [SIMULATED],
       account: SIMULATED,
       advertised_address: `10.${rack >> 8}.${rack & 255}.${(number % RACK_SIZE) + 1}`,
     },

@@ -6,7 +6,7 @@ import type { SecureContext } from "node:tls";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import { STREAM_PATH } from "@holdfast/contracts/node/stream";
 import { type LinkCalls, linkCalls, pollBy, type Request } from "../link/calls.ts";
-import { type LinkKind, type LinkTarget, secureContextOf } from "../link/client.ts";
+import { type Credentials, type LinkKind, type LinkTarget, secureContextOf } from "../link/client.ts";
 import { type Answer, readAnswer } from "../link/exchange.ts";
 import { failureOf, LinkFailure } from "../link/failures.ts";
 import { dial } from "../link/stream/dial.ts";
@@ -32,17 +32,33 @@ export type SimClientOptions = LinkTarget & {
   link: LinkKind;
 };
 
+/**
+ * A session belongs to the certificate that it began with. The one of a connection that was begun before `use` may arrive
+ * after it, and must not be resumed with the next identity: the server would see the replaced certificate.
+ */
+type Target = {
+  url: URL;
+  credentials: Credentials;
+  /** Created with the first connection: parsing a key and its chain costs more than anything else here. */
+  secureContext: SecureContext | undefined;
+  session: Buffer | undefined;
+};
+
+type Destination = Pick<Target, "url" | "session"> & {
+  secureContext: SecureContext;
+  onSession(session: Buffer): void;
+};
+
+const targetOf = ({ apiUrl, credentials }: LinkTarget): Target => ({
+  ...{ url: new URL(apiUrl), credentials, secureContext: undefined, session: undefined },
+});
+
 export function createSimClient(options: SimClientOptions): SimClient {
   const { lookup, nodeId, instanceId, bootId } = options;
   const headFor = ({ host }: URL) =>
     ` HTTP/1.1\r\nhost: ${host}\r\naccept: application/json\r\n` +
     `${INSTANCE_HEADER}: ${instanceId}\r\n${BOOT_HEADER}: ${bootId}\r\n`;
-  let { credentials } = options;
-  let url = new URL(options.apiUrl);
-  let head = headFor(url);
-  /** Created with the first connection: parsing a key and its chain costs more than anything else here. */
-  let secureContext: SecureContext | undefined;
-  let session: Buffer | undefined;
+  let target = targetOf(options);
   let free: Connection | undefined;
   let unused: NodeJS.Timeout | undefined;
   const open = new Set<Connection>();
@@ -56,29 +72,32 @@ export function createSimClient(options: SimClientOptions): SimClient {
     free = undefined;
     return taken;
   };
-  const myTurn = async () => {
+  /** Connects when it is this agent's turn, with what is in force then. */
+  const inTurn = <T>(connect: (to: Destination) => Promise<T>): Promise<T> => {
     const hungUpBefore = hangUps;
-    await options.myTurn();
-    if (hangUps !== hungUpBefore) throw Object.assign(new Error("the request was aborted"), { code: "ABORT_ERR" });
-    secureContext ??= secureContextOf(credentials);
-    return secureContext;
-  };
-  const onSession = (fresh: Buffer) => {
-    session = fresh;
-  };
-  const connection = async (): Promise<Connection> => {
-    const context = await myTurn();
-    const opened: Connection = openConnection({
-      place: { host: url.hostname, port: Number(url.port || 443), lookup },
-      ...{ secureContext: context, session, onSession },
-      onClosed: () => {
-        open.delete(opened);
-        if (free === opened) free = undefined;
-      },
+    return options.myTurn(async () => {
+      if (hangUps !== hungUpBefore)
+        throw Object.assign(new Error("the request was aborted"), { code: "ABORT_ERR" });
+      const used = target;
+      used.secureContext ??= secureContextOf(used.credentials);
+      const onSession = (fresh: Buffer) => {
+        used.session = fresh;
+      };
+      return connect({ url: used.url, secureContext: used.secureContext, session: used.session, onSession });
     });
-    open.add(opened);
-    return opened;
   };
+  const connection = (): Promise<Connection> =>
+    inTurn(async ({ url, ...secured }) => {
+      const opened: Connection = openConnection({
+        ...{ place: { host: url.hostname, port: Number(url.port || 443), lookup }, ...secured },
+        onClosed: () => {
+          open.delete(opened);
+          if (free === opened) free = undefined;
+        },
+      });
+      open.add(opened);
+      return opened;
+    });
 
   const release = (used: Connection) => {
     if (!open.has(used)) return;
@@ -94,7 +113,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
       body === undefined
         ? ""
         : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(content)}\r\n`;
-    const text = `${method} /internal/v1/nodes/${nodeId}${path}${head}${about}\r\n${content}`;
+    const text = `${method} /internal/v1/nodes/${nodeId}${path}${headFor(target.url)}${about}\r\n${content}`;
     try {
       const used = takeFree() ?? (await connection());
       const answer = await used.exchange({ text, timeoutMs, ...(signal ? { signal } : {}) });
@@ -106,13 +125,13 @@ export function createSimClient(options: SimClientOptions): SimClient {
     }
   };
 
-  const dialStream = async () =>
-    dial({
-      secureContext: await myTurn(),
-      url: new URL(`/internal/v1/nodes/${nodeId}${STREAM_PATH}`, url),
-      headers: { [INSTANCE_HEADER]: instanceId, [BOOT_HEADER]: bootId },
-      ...{ lookup, session, onSession },
-    });
+  const dialStream = () =>
+    inTurn(({ url, ...secured }) =>
+      dial({
+        ...{ ...secured, lookup, url: new URL(`/internal/v1/nodes/${nodeId}${STREAM_PATH}`, url) },
+        headers: { [INSTANCE_HEADER]: instanceId, [BOOT_HEADER]: bootId },
+      }),
+    );
   const http = { send, wait: pollBy(send) };
   const newTransport = (): Transport => createTransport({ http, dial: dialStream });
   /** Replaced when the agent hangs up: it may come back. */
@@ -123,12 +142,8 @@ export function createSimClient(options: SimClientOptions): SimClient {
       send: (request) => (transport ?? http).send(request),
       wait: (query) => (transport ?? http).wait(query),
     }),
-    use(target) {
-      credentials = target.credentials;
-      url = new URL(target.apiUrl);
-      head = headFor(url);
-      secureContext = undefined;
-      session = undefined;
+    use(next) {
+      target = targetOf(next);
       retired = new WeakSet(open);
       free?.close();
       transport?.renew();

@@ -49,23 +49,33 @@ export function createShells(options: {
     await terminal.end();
   };
 
+  type At = Awaited<ReturnType<Opening["at"]>>;
+  /** A console runs nothing, so there is nothing to confine. */
+  const accountOf = async (at: At, sessionId: string) => {
+    if ("user" in at) {
+      const { user } = at;
+      return { user, env: shellEnvironment(user, sessionId), confinement: await driver.confinementOf(user) };
+    }
+    const user = { name: "", uid: 0, gid: 0, home: "/", shell: "" };
+    const env = { HOLDFAST_SESSION_ID: sessionId };
+    return { user, env, confinement: { directories: [], cgroups: [] }, console: at.console };
+  };
+
   return {
     end,
     async start(wanted, signal) {
       const taking = holders.take(wanted);
       taking.catch(() => {}); // It is awaited below, after the user was found.
       try {
-        const user = await untilAborted(wanted.user(), signal);
+        const at = await untilAborted(wanted.at(), signal);
         const holder = await untilAborted(taking, signal);
         const kept = await untilAborted(
           holder.connection.become({
-            user,
-            env: shellEnvironment(user, wanted.sessionId),
+            ...(await accountOf(at, wanted.sessionId)),
             size: wanted.size,
             orphanMs: wanted.detachedMs,
             limits: { window: WINDOW_BYTES, scrollback: SCROLLBACK_BYTES, input: MOST_INPUT_BYTES },
             notes: { correlation_id: wanted.correlationId },
-            confinement: await driver.confinementOf(user),
           }),
           signal,
         );

@@ -216,7 +216,7 @@ function isForGateway(frame: NodeFrame, attached: boolean): boolean {
     case "ack":
       return attached;
     case "error":
-      return frame.code === "terminal_input_overflow";
+      return frame.code === "terminal_input_overflow" || frame.code === "terminal_vm_ended";
     default:
       return false;
   }

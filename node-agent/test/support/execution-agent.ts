@@ -9,6 +9,7 @@ import type { Credentials } from "../../src/execution/credentials.ts";
 import { type OpenOptions, openExecutionAgent } from "../../src/execution/open.ts";
 import { executionSettings } from "../../src/execution/settings.ts";
 import { createLog } from "../../src/log.ts";
+import { hostBackend } from "./host-backend.ts";
 import type { StandInGateway } from "./stand-in-gateway.ts";
 
 type Options = Partial<Omit<OpenOptions, "settings">> & { directory?: string; env?: Record<string, string> };
@@ -21,7 +22,7 @@ export async function startTestExecutionAgent(
 ) {
   const lines: string[] = [];
   const settings = readSettings(executionSettings, {
-    HOLDFAST_EXECUTION_BACKEND: "host",
+    ...hostBackend,
     HOLDFAST_EXECUTION_WORKDIR_ROOT: join(directory, "workdir"),
     ...env,
   });

@@ -10,6 +10,7 @@ import { openPinnedKeys } from "../../src/execution/key-set.ts";
 import type { KeySet } from "../../src/identity/accept-trust.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { createLog } from "../../src/log.ts";
+import { sandboxWith } from "./host-backend.ts";
 
 const { credentials, directory, dieAt } = JSON.parse(process.argv[2] ?? "") as {
   credentials: Credentials;
@@ -52,5 +53,5 @@ await driver.recover();
 startExecutionAgent({
   ...{ credentials, agentVersion: "1.0.0", journal, log, random: () => 0 },
   keys: openPinnedKeys({ file: undefined, paired: credentials.keySet as KeySet, log }),
-  sandbox: { configured: "host", driver },
+  sandbox: sandboxWith(driver),
 });

@@ -81,7 +81,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
         sessionId,
         correlationId: `c-${sessionId}`,
         size: { cols: 80, rows: 24 },
-        user: async () => ({ ...own, ...user }),
+        at: async () => ({ user: { ...own, ...user } }),
         // A holder is a process of its own, which may be slow to start on a busy machine.
         withinMs: 40_000,
         detachedMs: 600_000,

@@ -4,6 +4,7 @@
 import type { ShellUser } from "@holdfast/tasks/executor";
 import type { Confined, Confinement } from "./confine.mjs";
 import type { Control } from "./messages.mjs";
+import type { SerialConsole } from "./serial.mjs";
 
 export type PtyDriver = {
   /** Starts a holder. It is ready when its socket appears in the directory as `<id>.spare`. */
@@ -35,6 +36,8 @@ export type Orders = {
   /** Returned with its description, also to a later agent. */
   notes: unknown;
   confinement: Confinement;
+  /** Instead of a shell: the console of a VM. The holder then stays root and runs no program. */
+  console?: SerialConsole;
 };
 
 export type HolderEvents = {

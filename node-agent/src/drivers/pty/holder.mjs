@@ -17,6 +17,7 @@ import { createInputCounts } from "./input-counts.mjs";
 import { createReader, sendBytes, sendControl } from "./messages.mjs";
 import { openPty } from "./pty.mjs";
 import { createScrollback } from "./scrollback.mjs";
+import { openSerial } from "./serial.mjs";
 
 /** @typedef {import("./messages.mjs").Control} Control */
 /**
@@ -25,8 +26,8 @@ import { createScrollback } from "./scrollback.mjs";
  *   user: { name: string, uid: number, gid: number, home: string, shell: string },
  *   env: Record<string, string>, size: { cols: number, rows: number }, orphanMs: number,
  *   limits: { window: number, scrollback: number, input: number }, notes: unknown,
- *   confinement: import("./confine.mjs").Confinement,
- * }} Orders
+ *   confinement: import("./confine.mjs").Confinement, console?: import("./serial.mjs").SerialConsole,
+ * }} Orders With a console it stays root, to whom the VM's files belong, and runs no program.
  */
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, pauseReported: boolean }} Attachment */
 
@@ -41,6 +42,11 @@ const GATHERED_BYTES = 64 * 1024;
 const QUIET_TURNS = 4;
 /** To an agent that does not read: more is not put into its socket. */
 const MOST_QUEUED = 1024 * 1024;
+const vmEnded = {
+  type: "error",
+  code: "terminal_vm_ended",
+  message: "The VM has ended, and its console with it.",
+};
 
 const [id = "", orphanSeconds = "", mounts = ""] = process.argv.slice(2);
 let orphanMs = Number(orphanSeconds) * 1000;
@@ -145,12 +151,10 @@ function become(orders) {
 }
 
 /** @param {Orders} orders */
-function startShell({ user, env, size, limits, notes, confinement }) {
+function startShell({ user, env, size, limits, notes, confinement, console: serial }) {
   process.title = `holdfast-terminal ${env["HOLDFAST_SESSION_ID"]}`;
   const confined = confine(confinement, { ownMounts: mounts === "private" });
-  if (process.getuid?.() !== user.uid) becomeUser(user);
-  enterHome(user);
-  const file = usableShell(user.shell || "/bin/sh");
+  const file = serial ? "" : enterAccount(user);
   const output = createScrollback(limits.scrollback);
   /** @type {Attachment | undefined} */
   let attachment;
@@ -197,18 +201,27 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     flush: () => flush(limits.window),
   });
 
-  const pty = openPty({
-    ...{ file, args: ["-l"], env: { ...env, SHELL: file }, cwd: user.home, ...size },
+  const reading = {
     room: () => output.room(),
-    onOutput: (count) => {
+    onOutput: (/** @type {number} */ count) => {
       output.filled(count);
       pty.tryUnread();
       gathering.pass(count);
       return mayReadOn();
     },
     onWritten: () => counts.progressed(),
-    onEnd: finish,
-  });
+  };
+  const openShell = () => {
+    const program = { file, args: ["-l"], env: { ...env, SHELL: file }, cwd: user.home, ...size };
+    const shell = openPty({ ...program, ...reading, onEnd: finish });
+    return { ...shell, close: () => hangUp(shell.pid, () => ended !== undefined) };
+  };
+  const onVmEnd = (/** @type {"vm_ended" | "closed"} */ why) => {
+    flush(Number.POSITIVE_INFINITY);
+    if (why === "vm_ended") tell(vmEnded);
+    finish({ code: 0, signal: null });
+  };
+  const pty = serial ? openSerial({ ...serial, ...reading, onEnd: onVmEnd }) : openShell();
   const counts = createInputCounts({
     unwritten: pty.unread,
     every: limits.window / 4,
@@ -282,7 +295,7 @@ function startShell({ user, env, size, limits, notes, confinement }) {
       if (ended) return done();
       whenEnded.push(done);
       if (whenEnded.length > 1) return;
-      hangUp(pty.pid, () => ended !== undefined);
+      pty.close();
     },
   };
 }
@@ -311,6 +324,13 @@ function createGathering({ end, waiting, flush }) {
       gather(end(), 0);
     },
   };
+}
+
+/** Returns the shell. @param {Orders["user"]} user */
+function enterAccount(user) {
+  if (process.getuid?.() !== user.uid) becomeUser(user);
+  enterHome(user);
+  return usableShell(user.shell || "/bin/sh");
 }
 
 /** As the user: root may enter what the user may not, and on some file systems the other way round. @param {Orders["user"]} user */

@@ -3,10 +3,10 @@
 // the caller gives. Input is written straight to the descriptor: libuv takes a PTY's master for a file that
 // blocks and would spin on it, also while the program waits for its own output to be read.
 
-import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { constants as system } from "node:os";
 import { ReadStream } from "node:tty";
+import { createInputQueue } from "./input-queue.mjs";
 
 /**
  * @typedef {{
@@ -22,7 +22,6 @@ const NOT_ANOTHER_USER = -1;
 const LAST_OUTPUT_MS = 200;
 /** What others still write who hold the PTY is not waited for longer than so many times that. */
 const MOST_LAST_WAITS = 25;
-const RETRY_MS = { first: 1, most: 100 };
 
 const require = createRequire(import.meta.url);
 // It is a dependency of the wrapper, and need not be found from here.
@@ -42,18 +41,10 @@ export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onWr
   let exit;
   let drained = false;
   let received = 0;
-  /** @type {Buffer[]} */
-  let unread = [];
-  let unreadBytes = 0;
-  /** Nobody can read any more: what is unread stays so. */
-  let gone = false;
-  let retryMs = RETRY_MS.first;
-  /** @type {NodeJS.Timeout | undefined} */
-  let retry;
 
   const end = () => {
     if (!exit || !drained) return;
-    clearTimeout(retry);
+    input.stop();
     onEnd(exit);
   };
   const noMoreOutput = () => {
@@ -90,53 +81,10 @@ export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onWr
   output.on("end", noMoreOutput);
   output.resume();
 
-  const flush = () => {
-    clearTimeout(retry);
-    retry = undefined;
-    const before = unreadBytes;
-    flushSome();
-    if (unreadBytes < before) onWritten();
-  };
-  const flushSome = () => {
-    while (unread.length > 0 && !drained) {
-      const [next = Buffer.alloc(0)] = unread;
-      const written = writeSome(fd, next);
-      if (written === "gone") {
-        gone = true;
-        unread = [];
-        return;
-      }
-      if (written > 0) retryMs = RETRY_MS.first;
-      unreadBytes -= written;
-      if (written === next.length) unread.shift();
-      else {
-        unread[0] = next.subarray(written);
-        retry = setTimeout(flush, retryMs);
-        retryMs = Math.min(RETRY_MS.most, retryMs * 2);
-        return;
-      }
-    }
-  };
+  const input = createInputQueue({ fd, isOver: () => drained, onWritten });
 
   return {
-    pid,
-    /** What was not written to it yet, or never will be. */
-    unread: () => unreadBytes,
-    /** @param {Buffer} bytes */
-    write(bytes) {
-      unreadBytes += bytes.length;
-      if (drained || gone) return;
-      unread.push(bytes);
-      if (retry === undefined) flush();
-    },
-    dropUnread() {
-      unread = [];
-      unreadBytes = 0;
-    },
-    /** A program that writes has often read before. */
-    tryUnread() {
-      if (retry !== undefined) flush();
-    },
+    ...{ ...input, pid },
     pause: () => void output.pause(),
     resume: () => void output.resume(),
     /** @param {number} columns @param {number} lines */
@@ -155,15 +103,6 @@ function fork(file, args, env, cwd, cols, rows, onExit) {
     return native.fork(file, args, env, cwd, cols, rows, NOT_ANOTHER_USER, NOT_ANOTHER_USER, true, "", onExit);
   } catch (error) {
     throw new Error(`This host gives no PTY: ${/** @type {Error} */ (error).message}`);
-  }
-}
-
-/** @param {number} fd @param {Buffer} bytes @returns {number | "gone"} */
-function writeSome(fd, bytes) {
-  try {
-    return writeSync(fd, bytes);
-  } catch (error) {
-    return /** @type {NodeJS.ErrnoException} */ (error).code === "EAGAIN" ? 0 : "gone";
   }
 }
 

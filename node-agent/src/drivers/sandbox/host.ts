@@ -5,33 +5,45 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { StringDecoder } from "node:string_decoder";
+import { Readable } from "node:stream";
+import { enforcedLimits } from "@holdfast/contracts/execution/limits";
 import { isErrno } from "@holdfast/kit/files";
 import { identify } from "@holdfast/kit/processes";
-import { uuidv7 } from "@holdfast/kit/uuid";
 import {
-  type OutputStream,
+  isRunId,
+  type LimitCheck,
+  MINIMAL_ENVIRONMENT,
+  type SandboxCheck,
   type SandboxDriver,
   type SandboxEnd,
+  type SandboxOptions,
   type SandboxOrder,
   SECRET_VARIABLE,
 } from "./driver.ts";
+import { withoutInherited } from "./inherited.ts";
+import { endPipes } from "./last-output.ts";
+import { followOutput } from "./output.ts";
 import { killOnce, killTree, type Tree } from "./process-tree.ts";
 
 const RUN_VARIABLE = "HOLDFAST_EXECUTION_RUN";
-const runName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const minimal = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
-/** Reads the script from a descriptor and closes that first. An argument would be public, and limited to 128 KiB. */
-const PROGRAM = 'eval "exec 3<&-\n$(command -p cat <&3)"';
+/**
+ * Reads the script from a descriptor and closes that first. An argument would be public, and limited to 128 KiB. A script
+ * without its end is of an agent that died while it sent it, and does not run.
+ */
+const PROGRAM = `set -- "$(command -p cat <&3)"
+case $1 in *"#$${RUN_VARIABLE}") ;; *) exit 125 ;; esac
+eval "exec 3<&-; set --
+\${1%?"#$${RUN_VARIABLE}"}"`;
 /** For output that a process still holds which could not be found. */
 const DRAIN_MS = 2000;
 
-/** `root`: of this agent alone. Whatever is in it when the agent starts was left behind. */
-export function hostDriver({ root }: { root: string }): SandboxDriver {
+export function hostDriver({ root }: Pick<SandboxOptions, "root">): SandboxDriver {
   return {
     name: "host",
+    provides: { isolation: false, images: false },
+    check: async () => ({ backend: "host", limits: unlimited() }),
     run(order) {
-      const id = uuidv7();
+      const { id } = order;
       const directory = join(root, id);
       const tree: Tree = { mark: `${RUN_VARIABLE}=${id}` };
       const state = { killed: false, exited: false };
@@ -39,7 +51,7 @@ export function hostDriver({ root }: { root: string }): SandboxDriver {
         try {
           mkdirSync(directory, { recursive: true, mode: 0o700 });
           const exitCode = await runScript(order, { directory, tree, state });
-          return { exitCode: state.killed ? null : exitCode };
+          return { exitCode: state.killed ? null : exitCode, hit: [] };
         } finally {
           removeDirectory(directory);
         }
@@ -54,7 +66,7 @@ export function hostDriver({ root }: { root: string }): SandboxDriver {
       };
     },
     async recover() {
-      const left = namesIn(root).filter((name) => runName.test(name));
+      const left = namesIn(root).filter(isRunId);
       for (const id of left) {
         await killTree({ mark: `${RUN_VARIABLE}=${id}` });
         removeDirectory(join(root, id));
@@ -62,6 +74,15 @@ export function hostDriver({ root }: { root: string }): SandboxDriver {
       return left.length;
     },
   };
+}
+
+function unlimited(): SandboxCheck["limits"] {
+  const none: LimitCheck = {
+    enforced: false,
+    what: "scripts on the host itself have no limits but time and output",
+    remedy: "choose the backend docker, podman or bubblewrap",
+  };
+  return Object.fromEntries(enforcedLimits.map((limit) => [limit, none])) as SandboxCheck["limits"];
 }
 
 type Place = { directory: string; tree: Tree; state: { exited: boolean } };
@@ -72,22 +93,21 @@ async function runScript(order: SandboxOrder, { directory, tree, state }: Place)
   const child = spawn(shell, ["-c", PROGRAM], {
     cwd: directory,
     env: {
-      ...{ ...minimal, HOME: directory, TMPDIR: directory },
+      ...{ ...MINIMAL_ENVIRONMENT, HOME: directory, TMPDIR: directory },
       ...env,
       ...(secret === undefined ? {} : { [SECRET_VARIABLE]: secret }),
       [RUN_VARIABLE]: id,
     },
     // A session and a group of its own: it survives Ctrl-C at the agent, and ends as a whole.
     detached: true,
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
+    stdio: withoutInherited(["ignore", "pipe", "pipe", "pipe"]),
   });
   tree.leader = child.pid === undefined ? undefined : identify(child.pid);
   const [, stdout, stderr, input] = child.stdio;
-  follow(stdout, "stdout", order);
-  follow(stderr, "stderr", order);
+  followOutput(child, order.onOutput);
   // A script that ends before it was read.
   input?.on("error", () => undefined);
-  if (input && "end" in input) input.end(script);
+  if (input && "end" in input) input.end(`${script}\n#${id}`);
   return new Promise((resolve, reject) => {
     let exit: number | null = null;
     let swept: Promise<void> | undefined;
@@ -99,19 +119,11 @@ async function runScript(order: SandboxOrder, { directory, tree, state }: Place)
       swept = killTree(tree).then(() => void setTimeout(cut, DRAIN_MS).unref());
     });
     const cut = () => {
-      for (const stream of [stdout, stderr, input]) stream?.destroy();
+      input?.destroy();
+      endPipes([stdout, stderr].filter((stream) => stream instanceof Readable));
     };
     child.once("close", () => void Promise.resolve(swept).then(() => resolve(exit)));
   });
-}
-
-function follow(from: NodeJS.EventEmitter | null | undefined, stream: OutputStream, order: SandboxOrder): void {
-  const decoder = new StringDecoder("utf8");
-  const pass = (text: string) => {
-    if (text !== "") order.onOutput(stream, text);
-  };
-  from?.on("data", (bytes: Buffer) => pass(decoder.write(bytes)));
-  from?.on("end", () => pass(decoder.end()));
 }
 
 function describe(error: Error, shell: string): string {

@@ -4,15 +4,18 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { type ProcessIdentity, type ProcessStat, readStat, signalIfAlive } from "@holdfast/kit/processes";
 
-/** `leader`: of the group and the session. Unknown after a restart of the agent, when the mark alone leads there. */
-export type Tree = { mark: string; leader?: ProcessIdentity | undefined };
+/**
+ * `leader`: of the group and the session. Unknown after a restart of the agent, when the mark alone leads there. `argument`: that
+ * helpers of a container engine have, which keep nothing of the environment.
+ */
+export type Tree = { mark: string; leader?: ProcessIdentity | undefined; argument?: string };
 
 const PAUSE_MS = 5;
 /** A tree that forks faster than it is killed is given up on after these. */
 const MOST_ROUNDS = 400;
 
 /** Those that are alive, without zombies. */
-function processesOf({ mark, leader }: Tree): ProcessIdentity[] {
+function processesOf({ mark, leader, argument }: Tree): ProcessIdentity[] {
   const all = new Map<number, ProcessStat>();
   for (const name of readdirSync("/proc")) {
     const stat = /^\d+$/.test(name) ? readStat(Number(name)) : undefined;
@@ -23,7 +26,8 @@ function processesOf({ mark, leader }: Tree): ProcessIdentity[] {
     // What is older than the leader cannot be of its tree; most processes are, and their environments need not be read.
     if (pid === process.pid || Number(startTicks) < Number(leader?.startTicks ?? 0)) continue;
     const isNear = leader !== undefined && (group === leader.pid || session === leader.pid);
-    if (isNear || environmentOf(pid).includes(mark)) found.add(pid);
+    const isNamed = argument !== undefined && partsOf(pid, "cmdline").includes(argument);
+    if (isNear || isNamed || partsOf(pid, "environ").includes(mark)) found.add(pid);
   }
   for (let before = -1; before !== found.size; ) {
     before = found.size;
@@ -51,9 +55,9 @@ export async function killTree(tree: Tree): Promise<boolean> {
   return false;
 }
 
-function environmentOf(pid: number): string[] {
+function partsOf(pid: number, file: "cmdline" | "environ"): string[] {
   try {
-    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    return readFileSync(`/proc/${pid}/${file}`, "utf8").split("\0");
   } catch {
     return [];
   }

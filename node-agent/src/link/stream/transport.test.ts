@@ -147,3 +147,24 @@ it("ID-10 a heartbeat that the server asks for is sent at once", async () => {
   expect((await waiting).body.beat).toBe(true);
   transport.close();
 });
+
+it("ID-05 dials again at once when the identity was replaced while a stream was refused", async () => {
+  const refused = Promise.withResolvers<never>();
+  let dialled = 0;
+  const transport = createTransport({
+    http: { send: () => Promise.reject(unreachable), wait: () => Promise.reject(unreachable) },
+    dial: () => {
+      dialled += 1;
+      return dialled === 1 ? refused.promise : Promise.reject(unreachable);
+    },
+  });
+  const waiting = transport.wait(query());
+  transport.renew();
+  const code = "cert_expired";
+  refused.reject(
+    new DialFailure(new LinkFailure({ kind: "answer", status: 401, code, excerpt: "expired" }, {}), true),
+  );
+  await expect(waiting, "the failure is that of the new identity").rejects.toBe(unreachable);
+  expect(dialled).toBe(2);
+  transport.close();
+});

@@ -39,9 +39,7 @@ const MOVE_WITHIN_MS = 2_000;
 const MOVE_AGAIN_MS = 1_000;
 
 export function createTransport(options: TransportOptions): Transport {
-  const now = options.now ?? (() => performance.now());
-  const random = options.random ?? Math.random;
-  const { dial, times = usualTimes } = options;
+  const { dial, times = usualTimes, now = () => performance.now(), random = Math.random } = options;
   const inbox = createInbox();
   const pings = createPings(() => current?.ping());
   const heldPolls = countUnderWay(options.http.wait);
@@ -74,7 +72,8 @@ export function createTransport(options: TransportOptions): Transport {
   const openNow = async (): Promise<AgentStream> => {
     const mine = generation;
     if (!dial) throw closedHere();
-    const dialled = await dial();
+    const dialled = await unlessOutdated(dial(), () => mine !== generation && !closed);
+    if (!dialled) return openNow();
     const older = current;
     const stream = openAgentStream(dialled, {
       onOffer: inbox.offer,
@@ -187,6 +186,14 @@ export function createTransport(options: TransportOptions): Transport {
       inbox.wake();
     },
   };
+}
+
+/** Undefined: it failed with an older identity, about which nothing has to be known any more. */
+function unlessOutdated(dialling: Promise<Dialled>, isOutdated: () => boolean): Promise<Dialled | undefined> {
+  return dialling.catch((error: unknown) => {
+    if (isOutdated()) return undefined;
+    throw error;
+  });
 }
 
 function createPings(ping: () => void) {

@@ -1,23 +1,18 @@
 // What every sandbox driver owes to the steps, as checks that can be run against any implementation: the real ones, and the
 // faulty one that proves that the checks can fail. Every wait is bounded by the check's own deadline.
 
-import { existsSync, readFileSync } from "node:fs";
-import { identify } from "@holdfast/kit/processes";
+import { type EnforcedLimit, enforcedLimits } from "@holdfast/contracts/execution/limits";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import { expect } from "vitest";
-import { atEnd } from "../../../../testkit/lifetime/at-end.ts";
-import type {
-  OutputStream,
-  SandboxDriver,
-  SandboxOrder,
-  SandboxRun,
-} from "../../../src/drivers/sandbox/driver.ts";
+import { allCommands, type ContractCheck, ended, run, running, start, uniqueSleep, until } from "./bench.ts";
+import { isolationContract } from "./contract-isolation.ts";
+import { limitContract } from "./contract-limits.ts";
 
-export type ContractCheck = { name: string; check: (bench: Bench) => Promise<void> };
+/** Prints the secret of a run, however the backend provides it. */
+const SHOW_SECRET =
+  'if [ -n "$HOLDFAST_EXECUTION_SECRET_FILE" ]; then cat "$HOLDFAST_EXECUTION_SECRET_FILE"; else printf %s "$HOLDFAST_EXECUTION_SECRET"; fi';
 
-/** `place`: a directory that scripts of this driver can write to, and the test can read. */
-export type Bench = { driver: SandboxDriver; place: string; withinMs: number };
-
-export const sandboxContract: ContractCheck[] = [
+const commonContract: ContractCheck[] = [
   {
     name: "a script runs, prints to both streams, and ends with its exit code",
     async check(bench) {
@@ -28,7 +23,7 @@ export const sandboxContract: ContractCheck[] = [
   {
     name: "a script that dies by a signal has an exit code all the same",
     async check(bench) {
-      expect((await run(bench, { script: "kill -TERM $$" })).exitCode).toBe(143);
+      expect((await run(bench, { script: "kill -TERM $$; sleep 5" })).exitCode).toBe(143);
     },
   },
   {
@@ -58,10 +53,8 @@ export const sandboxContract: ContractCheck[] = [
     async check(bench) {
       process.env["HOLDFAST_CONTRACT_LEAK"] = "leaked";
       try {
-        const { stdout } = await run(bench, { script: "env", env: { GIVEN: "a b=c" }, secret: "hidden" });
-        const lines = stdout.split("\n");
-        expect(lines).toContain("GIVEN=a b=c");
-        expect(lines).toContain("HOLDFAST_EXECUTION_SECRET=hidden");
+        const { stdout } = await run(bench, { script: "env", env: { GIVEN: "a b=c" } });
+        expect(stdout.split("\n")).toContain("GIVEN=a b=c");
         expect(stdout).not.toContain("leaked");
       } finally {
         delete process.env["HOLDFAST_CONTRACT_LEAK"];
@@ -69,20 +62,35 @@ export const sandboxContract: ContractCheck[] = [
     },
   },
   {
-    name: "neither script nor secret is in the arguments",
+    name: "the secret reaches the script unchanged, and a run without one has none",
     async check(bench) {
-      const script = 'secretly=1; tr "\\0" " " < /proc/$$/cmdline';
-      expect((await run(bench, { script, secret: "hidden" })).stdout).not.toMatch(/hidden|secretly/);
+      const secret = 'line one\n"two" $HOME ü \\ ';
+      expect((await run(bench, { script: SHOW_SECRET, secret })).stdout).toBe(secret);
+      expect((await run(bench, { script: `${SHOW_SECRET}; env | grep -c SECRET` })).stdout).toBe("0\n");
     },
   },
   {
-    name: "a script has a directory of its own, empty, and it is gone afterwards",
+    name: "script, secret and environment are in no arguments of any process of the host",
     async check(bench) {
-      const script = "pwd; ls -A; mkdir -p a/b; touch a/b/c; chmod 000 a/b; chmod 000 a";
-      const [first, second] = [await run(bench, { script }), await run(bench, { script })];
-      expect(first.stdout.split("\n")).toHaveLength(2);
-      expect(first.stdout).not.toBe(second.stdout);
-      for (const { stdout } of [first, second]) expect(existsSync(stdout.trim())).toBe(false);
+      const [secret, value, sleep] = [`hidden-${uuidv7()}`, `value-${uuidv7()}`, uniqueSleep()];
+      const script = `secretly=${secret}-script; ${sleep}`;
+      const { handle } = start(bench, { script, secret, env: { VALUE: value } });
+      await until(bench, () => running(sleep).length > 0, "the script");
+      const lines = allCommands().map(([, line]) => line);
+      handle.kill();
+      await ended(bench, handle);
+      expect(lines.filter((line) => line.includes(secret) || line.includes(value))).toEqual([]);
+    },
+  },
+  {
+    name: "a script has a directory of its own, empty and writable, and it is gone afterwards",
+    async check(bench) {
+      const script = "ls -A; mkdir -p a/b; echo kept > a/b/c; cat a/b/c; chmod 000 a/b; chmod 000 a; ln -s / out";
+      for (const round of [1, 2]) {
+        const { stdout } = await run(bench, { script });
+        expect([round, stdout]).toEqual([round, "kept\n"]);
+        expect([round, await bench.leftovers()]).toEqual([round, []]);
+      }
     },
   },
   {
@@ -94,25 +102,32 @@ export const sandboxContract: ContractCheck[] = [
   {
     name: "a killed script ends with everything that it started, also what has left its group",
     async check(bench) {
-      const pids = `${bench.place}/pids`;
-      const script = `echo $$ >> ${pids}; sleep 1000 & echo $! >> ${pids}; setsid sh -c 'echo $$ >> ${pids}; sleep 1000' & wait`;
-      const started = start(bench, { script });
-      await until(bench, () => linesOf(pids).length === 3, "the processes");
-      started.handle.kill();
-      expect((await ended(bench, started.handle)).exitCode).toBeNull();
-      expect(linesOf(pids).filter((pid) => identify(Number(pid)))).toEqual([]);
+      const sleep = uniqueSleep();
+      const script = `${sleep} & setsid ${sleep} & (env -i ${sleep} &) ; wait`;
+      const { handle } = start(bench, { script });
+      await until(bench, () => running(sleep).length === 3, "the processes");
+      handle.kill();
+      const { exitCode } = await ended(bench, handle);
+      expect([exitCode, running(sleep), await bench.leftovers()]).toEqual([null, [], []]);
     },
   },
   {
     name: "what a script leaves running when it ends is ended with it",
     async check(bench) {
-      const pids = `${bench.place}/left`;
-      const { exitCode } = await run(bench, {
-        script: `setsid sh -c 'echo $$ > ${pids}; exec sleep 1000' & while [ ! -s ${pids} ]; do sleep 0.05; done; nohup sleep 1000 & echo $! >> ${pids}`,
-      });
-      expect(exitCode).toBe(0);
-      expect(linesOf(pids)).toHaveLength(2);
-      expect(linesOf(pids).filter((pid) => identify(Number(pid)))).toEqual([]);
+      const sleep = uniqueSleep();
+      const count = `grep -lz "^${sleep.split(" ")[1]}$" /proc/[0-9]*/cmdline 2>/dev/null | wc -l`;
+      const script = `setsid ${sleep} & nohup ${sleep} & until [ $(${count}) -ge 2 ]; do sleep 0.05; done; echo started`;
+      const { exitCode, stdout } = await run(bench, { script });
+      expect([exitCode, stdout, running(sleep)]).toEqual([0, "started\n", []]);
+    },
+  },
+  {
+    name: "a run that is killed before it has begun ends, and leaves nothing",
+    async check(bench) {
+      const { handle } = start(bench, { script: "sleep 1000" });
+      handle.kill();
+      expect((await ended(bench, handle)).exitCode).toBeNull();
+      expect(await bench.leftovers()).toEqual([]);
     },
   },
   {
@@ -125,10 +140,21 @@ export const sandboxContract: ContractCheck[] = [
     },
   },
   {
-    name: "what cannot be started is reported in words",
+    name: "what cannot be started is reported in words, and leaves nothing",
     async check(bench) {
       const { handle } = start(bench, { shell: "no-such-shell" as "sh", script: "true" });
       await expect(ended(bench, handle)).rejects.toThrow(/no-such-shell|not be started/);
+      expect(await bench.leftovers()).toEqual([]);
+    },
+  },
+  {
+    name: "runs at the same time do not disturb each other",
+    async check(bench) {
+      const numbers = [1, 2, 3, 4];
+      const script = "echo $NUMBER > mine; sleep 0.2; cat mine; exit $NUMBER";
+      const runs = numbers.map((number) => run(bench, { script, env: { NUMBER: String(number) } }));
+      const ends = await Promise.all(runs);
+      expect(ends.map(({ exitCode, stdout }) => [exitCode, stdout])).toEqual(numbers.map((n) => [n, `${n}\n`]));
     },
   },
   {
@@ -136,50 +162,33 @@ export const sandboxContract: ContractCheck[] = [
     async check(bench) {
       await run(bench, { script: "true" });
       expect(await bench.driver.recover()).toBe(0);
+      expect(await bench.leftovers()).toEqual([]);
+    },
+  },
+  {
+    name: "the check says that the backend works, and of each limit what enforces it or what to change",
+    async check(bench) {
+      const { backend, problem, limits } = await bench.driver.check();
+      expect([backend, problem]).toEqual([bench.driver.name, undefined]);
+      expect(Object.keys(limits).sort()).toEqual([...enforcedLimits].sort());
+      for (const limit of Object.values(limits)) {
+        expect(limit.enforced ? limit.by : `${limit.what}${limit.remedy}`).toMatch(/\w{3}/);
+      }
+      expect(await bench.leftovers()).toEqual([]);
     },
   },
 ];
 
-type Printed = { exitCode: number | null; stdout: string; stderr: string };
+export const sandboxContract: readonly ContractCheck[] = [
+  ...commonContract,
+  ...isolationContract,
+  ...limitContract,
+];
 
-function start(
-  bench: Bench,
-  order: Partial<SandboxOrder>,
-): { handle: SandboxRun; printed: Record<OutputStream, string> } {
-  const printed = { stdout: "", stderr: "" };
-  const handle = bench.driver.run({
-    ...{ shell: "sh", script: "", env: {} },
-    onOutput: (stream, text) => {
-      printed[stream] += text;
-    },
-    ...order,
+/** The checks for a driver with this isolation, and these limits on the host of the test. */
+export function contractOf(provided: { isolation: boolean; limits: readonly EnforcedLimit[] }): ContractCheck[] {
+  return sandboxContract.filter(({ needs }) => {
+    if (needs === undefined) return true;
+    return needs === "isolation" ? provided.isolation : provided.limits.includes(needs);
   });
-  handle.ended.catch(() => undefined);
-  atEnd(() => handle.kill());
-  return { handle, printed };
-}
-
-async function run(bench: Bench, order: Partial<SandboxOrder>): Promise<Printed> {
-  const { handle, printed } = start(bench, order);
-  const { exitCode } = await ended(bench, handle);
-  return { exitCode, ...printed };
-}
-
-function ended(bench: Bench, handle: SandboxRun) {
-  const late = new Promise<never>((_, reject) => {
-    setTimeout(() => reject(new Error(`the run did not end within ${bench.withinMs} ms`)), bench.withinMs).unref();
-  });
-  return Promise.race([handle.ended, late]);
-}
-
-async function until(bench: Bench, condition: () => boolean, what: string): Promise<void> {
-  const deadline = Date.now() + bench.withinMs;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${bench.withinMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-function linesOf(path: string): string[] {
-  return existsSync(path) ? readFileSync(path, "utf8").split("\n").filter(Boolean) : [];
 }
