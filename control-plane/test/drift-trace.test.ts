@@ -148,7 +148,7 @@ describe("a trace", () => {
     const body = { name: "narrow", role: "owner", scopes: ["nodes:diagnose"] } as const;
     const { token } = await owner.client(org.id)(createToken, { body: { ...body, scopes: [...body.scopes] } });
     const found = await trace(incidentId, api.as(token, org.id));
-    expect(found.withheld).toEqual(["audit:read", "tasks:read"]);
+    expect(found.withheld).toEqual(["audit:read", "tasks:read", "executions:read", "leases:read"]);
     const types = found.items.map(({ ref }) => ref?.type);
     expect(types).not.toContain("audit_event");
     expect(types).not.toContain("task");

@@ -106,7 +106,9 @@ async function follow(advice: string, machine: Machine): Promise<void> {
       token ??= (await newToken()).token;
       await join(machine, token, { force: command.includes("--force") });
       token = undefined;
-    } else throw new Error(`nobody knows how to follow \`${command}\``);
+    } else if (command.startsWith("host rotate-token"))
+      continue; // For VM hosts, whose registration has tests of its own.
+    else throw new Error(`nobody knows how to follow \`${command}\``);
   }
   if (token !== undefined && !commands.some((command) => command.startsWith("agent join")))
     await join(machine, token);

@@ -53,7 +53,7 @@ const newRequest = () => certificateRequest(newPrivateKey(), "machine");
 
 function join(token: string, csr = newRequest()) {
   const directory = { changed: () => undefined } as unknown as NodeDirectory;
-  const deps = { system, authority, gate, directory, log: quiet };
+  const deps = { system, authority, gate, directory, allowUnknownHosts: false, log: quiet };
   const from = { address: "127.0.0.1", correlationId: "test" };
   return enroll(deps, { token, csr, facts: hostFacts }, from);
 }

@@ -6,7 +6,9 @@ import { UsageError } from "@holdfast/kit/settings";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { type Kek, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
+import type { Kek, Keks } from "../src/mechanisms/sealing/keks.ts";
+import { openKeyring } from "../src/mechanisms/sealing/keyring.ts";
+import { rewrapSome } from "../src/secrets/kek/rewrap.ts";
 
 let system: Sql;
 let app: Sql;
@@ -19,6 +21,7 @@ beforeEach(async () => {
 });
 
 const kekNamed = (id: string): Kek => ({ id, key: randomBytes(32) });
+const rewrap = (keks: Keks) => system.begin((tx) => rewrapSome(tx, keks, 100));
 const stored = () => superuser`SELECT * FROM sealed_keys ORDER BY name`;
 
 async function refusal(opening: Promise<unknown>): Promise<string> {
@@ -78,24 +81,32 @@ describe("a change of the KEK", () => {
     await keyring.getOrCreate("signing", () => randomBytes(32));
   });
 
-  it("SEC-02 re-wraps everything at start, after which the old KEK is not needed", async () => {
+  it("SEC-02 changes nothing at start: replicas that have only the old KEK go on", async () => {
     const before = await stored();
     expect(await (await openKeyring(system, { current, previous: old })).get("ca")).toEqual(value);
+    expect(await stored()).toEqual(before);
+    expect(await (await openKeyring(system, { current: old })).get("ca")).toEqual(value);
+  });
+
+  it("SEC-02 rewraps everything on request, after which the old KEK is not needed", async () => {
+    const before = await stored();
+    expect(await rewrap({ current, previous: old })).toBe(2);
     const after = await stored();
     expect(after.map((row) => row["kek_id"])).toEqual(["2026", "2026"]);
     expect(after.map((row) => row["sealed_value"])).toEqual(before.map((row) => row["sealed_value"]));
     expect(await (await openKeyring(system, { current })).get("ca")).toEqual(value);
+    expect(await rewrap({ current, previous: old })).toBe(0);
   });
 
-  it("SEC-02 is safe when replicas start together", async () => {
-    const replicas = await Promise.all(
-      Array.from({ length: 4 }, () => openKeyring(system, { current, previous: old })),
-    );
-    for (const replica of replicas) expect(await replica.get("ca")).toEqual(value);
+  it("SEC-02 is safe when replicas rewrap together", async () => {
+    const keks = { current, previous: old };
+    const done = await Promise.all(Array.from({ length: 4 }, () => rewrap(keks)));
+    expect(done.reduce((sum, one) => sum + one)).toBe(2);
+    expect(await (await openKeyring(system, keks)).get("ca")).toEqual(value);
   });
 
   it("SEC-02 then refuses the old KEK alone, and names what to set", async () => {
-    await openKeyring(system, { current, previous: old });
+    await rewrap({ current, previous: old });
     const before = await stored();
     const message = await refusal(openKeyring(system, { current: old }));
     for (const part of ['"2026"', '"2025"', "HOLDFAST_KEK_BASE64", "HOLDFAST_PREVIOUS_KEK_BASE64"]) {
@@ -117,12 +128,13 @@ describe("a change of the KEK", () => {
     expect(await stored()).toEqual(before);
   });
 
-  it("SEC-02 changes all keys or none", async () => {
+  it("SEC-02 changes all keys of a batch or none", async () => {
     const before = await stored();
     await superuser`UPDATE sealed_keys SET kek_id = 'lost' WHERE name = 'signing'`;
-    expect(await refusal(openKeyring(system, { current, previous: old }))).toContain('"signing"');
+    await expect(rewrap({ current, previous: old })).rejects.toThrow('sealed under the KEK "lost"');
     const [first] = await stored();
-    expect(first, "the first had been re-wrapped before the second failed").toEqual(before[0]);
+    expect(first, "the first had been rewrapped before the second failed").toEqual(before[0]);
+    expect(await refusal(openKeyring(system, { current, previous: old }))).toContain('"signing"');
   });
 
   it("SEC-02 refuses a wrong KEK under the same name, with nothing changed", async () => {
@@ -136,6 +148,7 @@ describe("a change of the KEK", () => {
   it("SEC-02 goes without downtime: what a replica with the old KEK adds meanwhile is readable", async () => {
     const behind = await openKeyring(system, { current: old, previous: current });
     const ahead = await openKeyring(system, { current, previous: old });
+    await rewrap({ current, previous: old });
     const added = await behind.getOrCreate("late", () => randomBytes(32));
     expect(await ahead.get("late")).toEqual(added);
     expect(await ahead.getOrCreate("late", () => randomBytes(32))).toEqual(added);

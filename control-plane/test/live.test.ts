@@ -177,7 +177,10 @@ describe("an open page", () => {
       const body = { name: scopes.join(" "), role: "member" as const, scopes };
       return (await api.operator(home.id)(createToken, { body })).token;
     };
-    const all: Scope[] = ["nodes:read", "tasks:read", "allocations:read", "agents:read", "executions:read"];
+    const all: Scope[] = [
+      ...(["nodes:read", "tasks:read", "allocations:read", "agents:read", "executions:read"] as const),
+      "leases:read",
+    ];
     const narrow = await tokenOf(["org:read", ...all.slice(1)]);
     expect(await open({ token: narrow }).opened).toEqual({ status: 403, code: "forbidden" });
     const enough = await tokenOf(all);

@@ -39,12 +39,18 @@ beforeAll(async () => {
 const as = (token: string) => ({ authorization: `Bearer ${token}` });
 const withIds = (path: string, id: string) => path.replace("{org_id}", org.id).replace(/\{\w+\}/g, id);
 
+/** Of endpoints that need one. */
+const search: Record<string, string> = {
+  readLeaseOutput: `?command_id=${uuidv7()}`,
+  findLogs: `?id=${uuidv7()}`,
+};
+
 /** What a good request looks like, of somebody who may. */
 function honest(endpoint: Endpoint): RawRequest {
   const body = acceptedBody(endpoint);
   return {
     method: endpoint.method,
-    path: withIds(endpoint.path, uuidv7()),
+    path: withIds(endpoint.path, uuidv7()) + (search[endpoint.name] ?? ""),
     headers: {
       ...(endpoint.access === "operator" ? as(api.operatorToken) : as(owner)),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -69,10 +75,11 @@ function* wrong(endpoint: Endpoint): Generator<RawRequest> {
   yield but(as(narrow[typeof access === "object" && access.scope === "org:read" ? "audit:read" : "org:read"]));
   yield but(as(api.operatorToken));
   yield but({ "x-org-id": uuidv7() });
-  yield but({}, { path: `${good.path}?nobody_knows=1` });
+  const more = good.path.includes("?") ? "&" : "?";
+  yield but({}, { path: `${good.path}${more}nobody_knows=1` });
   yield but({}, { path: endpoint.path.replace(/\{\w+\}/g, "7") });
   for (const name of Object.keys(endpoint.query?.shape ?? {}))
-    yield but({}, { path: `${good.path}?${name}=&${name}=` });
+    yield but({}, { path: `${good.path}${more}${name}=&${name}=` });
   if (endpoint.method === "GET") return;
   const json = { "content-type": "application/json" };
   yield but(json, { body: "{" });

@@ -10,7 +10,17 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const product = ["contracts", "kit", "service", "tasks", "control-plane", "gateway", "node-agent", "cli"];
+const product = [
+  "contracts",
+  "kit",
+  "service",
+  "tasks",
+  "control-plane",
+  "gateway",
+  "node-agent",
+  "workflows",
+  "cli",
+];
 
 const sources = product
   .flatMap((folder) =>
@@ -153,6 +163,41 @@ describe("a state", () => {
       "control-plane/src/agents/queries.ts",
       "control-plane/src/executions/recount.ts",
       "control-plane/src/executions/transitions/room.ts",
+    ]);
+  });
+
+  it("FLOW-02 of a run is written by the statements of its transition table only", () => {
+    const folder = "control-plane/src/workflows/runs/transitions";
+    expect(writersOf("workflow_runs", "status")).toEqual(
+      ["append", "claim", "create"].map((name) => `${folder}/${name}.ts`),
+    );
+    for (const column of ["cursor", "last_seq", "claim", "finished_at"]) {
+      for (const path of writersOf("workflow_runs", column)) expect(path).toContain(`${folder}/`);
+    }
+  });
+
+  it("VM-04 of a lease is written by the statements of its transition table only", () => {
+    const folder = "control-plane/src/leases/transitions";
+    expect(writersOf("vm_leases", "status")).toEqual(
+      ["apply", "create", "place"].map((name) => `${folder}/${name}.ts`),
+    );
+    for (const column of [
+      "generation",
+      "host_id",
+      "vm_id",
+      "launch_task_id",
+      "terminate_task_id",
+      "finished_at",
+    ]) {
+      for (const path of writersOf("vm_leases", column)) expect(path).toContain(`${folder}/`);
+    }
+  });
+
+  it("VM-02 of what a host has is counted by the statements that give and end leases, and corrected by one more", () => {
+    expect(writersOf("vm_hosts", "reserved_vcpus").toSorted()).toEqual([
+      "control-plane/src/leases/transitions/apply.ts",
+      "control-plane/src/leases/transitions/place.ts",
+      "control-plane/src/leases/upkeep.ts",
     ]);
   });
 

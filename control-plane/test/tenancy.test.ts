@@ -10,14 +10,20 @@ import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { createBundle } from "@holdfast/contracts/endpoints/bundles";
 import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { createEvidence } from "@holdfast/contracts/endpoints/evidence";
+import { addImage } from "@holdfast/contracts/endpoints/images";
 import { listIncidents } from "@holdfast/contracts/endpoints/incidents";
+import { createLease, setLeaseLabel } from "@holdfast/contracts/endpoints/leases";
 import { inviteMember, listInvitations } from "@holdfast/contracts/endpoints/members";
 import { createReceiver } from "@holdfast/contracts/endpoints/notify";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
+import { startRun } from "@holdfast/contracts/endpoints/runs";
+import { setSecret } from "@holdfast/contracts/endpoints/secrets";
 import { listSessions } from "@holdfast/contracts/endpoints/sessions";
 import { cancelTask, createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken, listTokens } from "@holdfast/contracts/endpoints/tokens";
+import { applyWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
@@ -45,6 +51,8 @@ const platformTables = [
   "gateways",
   "ingress_trust",
   "installation",
+  "log_answers",
+  "log_requests",
   "platform_observations",
   "platform_incidents",
   "policy_values",
@@ -123,11 +131,35 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   await superuser`INSERT INTO notification_topics VALUES (${org.id}, 'a topic', now())`;
   const [session] = (await member.client(org.id)(listSessions, {})).items;
   const { agentId, executionId } = await runStep(org);
+  const leaseId = await leaseVm(org, node.id);
+  const controllerId = await addController(org, leaseId);
   const bundle = await client(createBundle, { params: { node_id: node.id }, body: {} });
+  const evidence = await client(createEvidence, { body: { subject_id: node.id } });
+  const secret = await client(setSecret, { body: { name: "deploy-key", value: `value-of-${org.slug}` } });
+  const preflight = uuidv7();
+  await superuser`
+    INSERT INTO preflights (id, org_id, node_id, state, run_from, runner_name, correlation_id)
+    VALUES (${preflight}, ${org.id}, ${node.id}, 'running', 'control_plane', 'somebody', 'an-id')`;
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
+  const document = 'version: "1"\nnodes:\n  a: { type: parallel }\n';
+  const workflow = await client(applyWorkflow, { body: { name: "nightly", source: document } });
+  await client(publishWorkflow, { params: { workflow_id: workflow.id }, body: {} });
+  const run = await client(startRun, { params: { workflow_id: workflow.id }, body: {} });
+  await superuser`
+    INSERT INTO workflow_run_events (run_id, org_id, seq, type, data) VALUES (${run.id}, ${org.id}, 1, 'run_started', '{}')`;
+  await superuser`
+    INSERT INTO workflow_run_signals (run_id, org_id, node, approved, output, sender_name)
+    VALUES (${run.id}, ${org.id}, 'a', true, 'null', 'somebody')`;
   return {
+    run_id: run.id,
+    workflow_id: workflow.id,
     agent_id: agentId,
     execution_id: executionId,
+    host_id: node.id,
+    lease_id: leaseId,
+    controller_id: controllerId,
+    image_id: `image-of-${org.slug}`,
+    label: `label-of-${org.slug}`,
     node_id: node.id,
     incident_id: incident.id,
     trace_id: incident.id,
@@ -136,9 +168,12 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     terminal_id: terminal.session_id,
     enrollment_token_id: enrollment.id,
     bundle_id: bundle.id,
+    evidence_id: evidence.id,
+    preflight_id: preflight,
     user_id: member.me.id ?? "",
     session_id: session?.id ?? "",
     receiver_id: receiver.id,
+    secret_id: secret.id,
     delivery_id: delivery,
     project_id: project.id,
     token_id: token?.id ?? "",
@@ -165,6 +200,38 @@ async function runStep(org: TestOrg): Promise<{ agentId: string; executionId: st
     INSERT INTO execution_late_results (execution_id, org_id, agent_id, status)
     VALUES (${executionId}, ${org.id}, ${agentId}, 'succeeded')`;
   return { agentId, executionId };
+}
+
+/** A VM host with a lease that nobody places, because it reports nothing. */
+async function leaseVm(org: TestOrg, nodeId: string): Promise<string> {
+  const client = api.operator(org.id);
+  const image_id = `image-of-${org.slug}`;
+  await client(addImage, { body: { id: image_id, sha256: "ab".repeat(32) } });
+  await client(setLeaseLabel, { body: { label: `label-of-${org.slug}`, image_id } });
+  await superuser`INSERT INTO vm_hosts (node_id, org_id) VALUES (${nodeId}, ${org.id})`;
+  await superuser`
+    INSERT INTO vm_strays (node_id, org_id, vm_id, task_id) VALUES (${nodeId}, ${org.id}, ${uuidv7()}, ${uuidv7()})`;
+  await superuser`
+    INSERT INTO vm_image_orders (node_id, org_id, image_id, action, sha256, task_id)
+    VALUES (${nodeId}, ${org.id}, ${image_id}, 'fetch', ${"ab".repeat(32)}, ${uuidv7()})`;
+  return (await client(createLease, { body: { image_id } })).id;
+}
+
+/** A Jenkins controller that nobody polls, because it is disabled and its build has ended; and user data that waits with a lease. */
+async function addController(org: TestOrg, leaseId: string): Promise<string> {
+  const id = uuidv7();
+  await superuser`
+    INSERT INTO vm_lease_user_data (lease_id, org_id, sealed, sha256) VALUES (${leaseId}, ${org.id}, '', ${"ab".repeat(32)})`;
+  await superuser`
+    INSERT INTO jenkins_controllers (id, org_id, name, url, user_name, sealed_token, labels, most_leases, burst, cooldown_seconds,
+      connect_seconds, creator_name, enabled)
+    VALUES (${id}, ${org.id}, 'ci', 'https://ci.example.com/', 'somebody', '', '[]', 1, 1, 1, 1, 'test', false)`;
+  await superuser`
+    INSERT INTO jenkins_builds (id, org_id, controller_id, queue_id, attempt, task, label_expression, node_labels, lease_label, status,
+      lease_id, node_name, reason, removing_at, finished_at)
+    VALUES (${uuidv7()}, ${org.id}, ${id}, 1, 1, 'job', 'linux', '{linux}', 'small', 'ended', ${uuidv7()}, ${`node-of-${org.slug}`}, '{}',
+      now(), now())`;
+  return id;
 }
 
 /** Of an owner who is a person: a token of the local operator has no sessions to ask for. */
@@ -351,12 +418,25 @@ describe("over HTTP", () => {
     addNodeEvidence: { ssh: "failed" },
     createTask: { type: "node.noop" },
     createTerminalToken: {},
+    createConsoleToken: {},
     createBundle: {},
+    startPreflight: {},
     createAllocationGrant: { user_id: uuidv7() },
     transferAllocation: { owner_id: uuidv7() },
     updateMemberQuota: { limit: 1 },
+    rotateSecret: { value: "another value" },
+    updateHost: { enabled: false },
+    cleanHost: {},
+    publishWorkflow: {},
+    startRun: {},
+    resumeRun: { node: "a" },
+    startLeaseWork: { work: "taken over" },
+    prewarmImage: {},
+    runLeaseCommand: { command_id: "01a1e13c-bc3d-71c5-9b58-aada3c2346d4", command: ["true"] },
     reportTerminalFailure: { code: "terminal_ui_connecting_stuck" },
   };
+  /** Of endpoints that need one. */
+  const query: Record<string, string> = { readLeaseOutput: "?command_id=01a1e13c-bc3d-71c5-9b58-aada3c2346d4" };
   /** Where the same name in a path means another thing. */
   const own: Record<string, (ids: Record<string, string>) => Record<string, string>> = {
     revokeEnrollmentToken: (ids) => ({ token_id: ids["enrollment_token_id"] ?? "" }),
@@ -384,7 +464,7 @@ describe("over HTTP", () => {
   async function call(endpoint: Endpoint, token: string, params: Record<string, string>) {
     const payload = body[endpoint.name];
     const ids = { ...params, ...own[endpoint.name]?.(params) };
-    const response = await fetch(api.url + pathOf(endpoint, ids), {
+    const response = await fetch(api.url + pathOf(endpoint, ids) + (query[endpoint.name] ?? ""), {
       method: endpoint.method,
       headers: {
         authorization: `Bearer ${token}`,
@@ -405,7 +485,10 @@ describe("over HTTP", () => {
     );
     expect(listings.length).toBeGreaterThan(4);
     for (const endpoint of listings) {
-      const response = await fetch(api.url + endpoint.path, { headers: { authorization: `Bearer ${token}` } });
+      // Log lines are listed by an id in them.
+      const query = "id" in (endpoint.query?.shape ?? {}) ? `?id=${foreign["node_id"]}` : "";
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(api.url + endpoint.path + query, { headers });
       const text = await response.text();
       expect(response.status, endpoint.name).toBe(200);
       for (const mark of marks) expect(text, endpoint.name).not.toContain(mark);

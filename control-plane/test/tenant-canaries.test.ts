@@ -81,6 +81,7 @@ beforeAll(async () => {
   admin = await addMember(api, org, "admin@kelp.example", "admin");
   stranger = await addMember(api, elsewhere, "stranger@elsewhere.example", "owner");
   node = await enrollTestNode(api, org.id, { hostname: "shared-host" });
+  await superuser`INSERT INTO vm_hosts (node_id, org_id) VALUES (${node.id}, ${org.id})`;
   await sendHeartbeatFrom(node);
   ids.ada = await settle(ada, true);
   ids.bob = await settle(bob, false);
@@ -189,7 +190,9 @@ const text = (name: string) => canaries.get(name)?.text ?? `not planted: ${name}
 /** Nothing of tenants on a node: unknown ones do. */
 const common = {
   ...{ session_id: uuidv7(), invitation_id: uuidv7(), delivery_id: uuidv7() },
-  ...{ execution_id: uuidv7(), agent_id: uuidv7() },
+  ...{ execution_id: uuidv7(), agent_id: uuidv7(), lease_id: uuidv7(), secret_id: uuidv7() },
+  ...{ controller_id: uuidv7(), evidence_id: uuidv7(), preflight_id: uuidv7() },
+  ...{ workflow_id: uuidv7(), run_id: uuidv7(), version: "1" },
 };
 
 /** With one's own ids, and with those of the other tenant. */
@@ -197,9 +200,11 @@ async function allSeenBy(person: Browser, orgId = org.id): Promise<Seen[]> {
   const incident = { incident_id: text("incident_id"), trace_id: text("incident_id") };
   const [own, others] = person === ada ? [ids.ada, ids.bob] : [ids.bob, ids.ada];
   const wanted = { orgId, filters: filters() };
+  // The node is a VM host, too.
+  const shared = { ...common, ...incident, host_id: node.id };
   return [
-    ...(await everyGet(api, person, { ...wanted, ids: { ...common, ...incident, ...own } })),
-    ...(await everyGet(api, person, { ...wanted, ids: { ...common, ...incident, ...others } })),
+    ...(await everyGet(api, person, { ...wanted, ids: { ...shared, ...own } })),
+    ...(await everyGet(api, person, { ...wanted, ids: { ...shared, ...others } })),
   ];
 }
 
@@ -366,10 +371,10 @@ describe("two tenants on one node", () => {
       .map(({ endpoint }) => endpoint);
     const expected = [
       ...["explainNode", "getDelivery", "getFleet", "getFleetForecast", "getFleetPicture", "getIncident"],
-      "getPlatformStatus",
+      ...["getKekStatus", "getPlatformStatus"],
       ...["listAudit", "listDeliveries", "listEnrollmentTokens", "listIncidents", "listMemberTokens"],
       ...["listNodeDiagnostics", "listNodes", "listPlatformAudit", "listPlatformDeliveries"],
-      ...["getTrace", "listBundles", "listNodesWithoutToken"],
+      ...["getTrace", "listBundles", "listEvidence", "listNodesWithoutToken", "getPreflight", "listPreflights"],
       ...["listPlatformIncidents", "listPolicy", "listReceivers", "listTaskSigningKeys"],
     ];
     expect([...new Set(forbidden)].toSorted()).toEqual(expected.toSorted());

@@ -16,9 +16,10 @@ import { admit, closeSession, newestSession, openSession, touchSessions } from "
 
 export function agentInternalRoutes(internalApi: InternalApi, api: ApiContext): void {
   const { system, executions, signals, log } = api;
+  const limits = () => ({ sessionSeconds: executions.sessionSeconds, nodes: executions.nodesAllowed() });
 
   internalRoute(internalApi, admitAgent, async ({ body }) => {
-    const agent = await admit(system, body.token);
+    const agent = await admit(system, body.token, limits());
     if (!agent) throw new ApiError("agent_token_refused");
     return agent;
   });
@@ -37,7 +38,7 @@ export function agentInternalRoutes(internalApi: InternalApi, api: ApiContext): 
         ...{ agentVersion: body.agent_version, capabilities: body.capabilities },
         ...{ draining: body.draining, again: body.again, correlationId },
       },
-      executions,
+      limits(),
     );
     if (!opened) throw new ApiError("agent_token_refused");
     if (opened.journalChanged) {
@@ -76,7 +77,7 @@ export function agentInternalRoutes(internalApi: InternalApi, api: ApiContext): 
   });
 
   internalRoute(internalApi, touchAgentSessions, async ({ body }) => {
-    const { revoked, changed } = await touchSessions(system, body.gateway_id, body.sessions, executions);
+    const { revoked, changed } = await touchSessions(system, body.gateway_id, body.sessions, limits());
     for (const agent of changed) executions.agentChanged(agent);
     return { revoked };
   });

@@ -17,6 +17,7 @@ export const agents = defineModule({
   name: "agents",
   apiSettings: agentSettings,
   publicRoutes: async (api) => (await import("./routes.ts")).agentRoutes(api),
+  nodeRoutes: async (nodeApi, api) => (await import("./node-routes.ts")).agentNodeRoutes(nodeApi, api),
   internalRoutes: async (internalApi, api) =>
     (await import("./internal-routes.ts")).agentInternalRoutes(internalApi, api),
   liveTopics: [agentTopic],

@@ -1,9 +1,11 @@
-// Pairs agents: a pairing token, which an owner or admin creates, is exchanged once for an agent token.
+// Pairs agents: a pairing token, which an owner or admin creates, is exchanged once for an agent token. A node needs none where
+// policy allows it: its certificate is enough.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { pairAgent } from "@holdfast/contracts/endpoints/agents";
 import { ApiError } from "@holdfast/contracts/errors";
 import { DEFAULT_MAX_IN_FLIGHT } from "@holdfast/contracts/execution/frames";
+import type { pairNode } from "@holdfast/contracts/node/endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { recordAudit } from "../audit/record.ts";
@@ -74,6 +76,57 @@ export async function pair(
   }
 }
 
+type ByIdentity = BodyOf<typeof pairNode> & { correlationId: string };
+
+/**
+ * The agent of a node, created by the first call. Every call replaces the token, so that one which was copied from the node's memory
+ * ends with the process. An agent that was revoked stays so. Locks the node.
+ */
+export async function pairByIdentity(
+  {
+    system,
+    log,
+    gatewayWsUrl,
+    isAllowed,
+  }: { system: Sql; log: Log; gatewayWsUrl: string | undefined; isAllowed: boolean },
+  nodeId: string,
+  { agentVersion, capabilities, correlationId }: ByIdentity,
+): Promise<Paired> {
+  if (!isAllowed) throw new ApiError("node_executions_off");
+  return system.begin(async (tx) => {
+    const [node] = await tx<{ org_id: string; name: string; active: boolean }[]>`
+      SELECT org_id, name, status = 'active' AND revoked_at IS NULL AS active FROM nodes WHERE id = ${nodeId} FOR NO KEY UPDATE`;
+    if (!node?.active) throw new ApiError("node_not_active");
+    if (gatewayWsUrl === undefined) throw new ApiError("agent_gateway_missing");
+    const { org_id: orgId, name } = node;
+    const { token: agentToken, hash } = makeAgentSecret(orgId);
+    const [known] = await tx<{ id: string; revoked: boolean }[]>`
+      UPDATE execution_agents SET token_hash = CASE WHEN revoked_at IS NULL THEN ${hash}::bytea ELSE token_hash END
+      WHERE node_id = ${nodeId} RETURNING id, revoked_at IS NOT NULL AS revoked`;
+    if (known?.revoked) throw new ApiError("node_agent_revoked");
+    const agentId = known?.id ?? uuidv7();
+    if (!known) {
+      const agent = {
+        id: agentId,
+        orgId,
+        hash,
+        creatorName: name,
+        name: name.slice(0, 120),
+        agentVersion,
+        capabilities,
+      };
+      await insertAgent(tx, { ...agent, nodeId });
+      await recordAudit(tx, log, {
+        ...{ orgId, action: "agent.pair", result: "allowed", correlationId },
+        by: { actor_type: "node", actor_id: nodeId, actor_name: name, role: "node" },
+        target: { type: "agent", id: agentId, name },
+        details: { node_id: nodeId, agent_version: agentVersion },
+      });
+    }
+    return { agentId, agentToken, organizationId: orgId, gatewayWsUrl };
+  });
+}
+
 async function insertAgent(
   tx: Tx,
   agent: Pick<BodyOf<typeof pairAgent>, "name" | "agentVersion" | "capabilities"> & {
@@ -81,14 +134,15 @@ async function insertAgent(
     orgId: string;
     hash: Buffer;
     creatorName: string;
+    nodeId?: string;
   },
 ): Promise<void> {
   const { kinds, connectors = null, tags = [], maxInFlight = DEFAULT_MAX_IN_FLIGHT } = agent.capabilities;
   await tx`
     INSERT INTO execution_agents (id, org_id, name, token_hash, creator_name, agent_version, kinds, connectors, tags,
-      max_in_flight)
+      max_in_flight, node_id)
     VALUES (${agent.id}, ${agent.orgId}, ${agent.name}, ${agent.hash}, ${agent.creatorName}, ${agent.agentVersion},
-      ${kinds}, ${connectors}, ${tags}, ${maxInFlight})`;
+      ${kinds}, ${connectors}, ${tags}, ${maxInFlight}, ${agent.nodeId ?? null})`;
 }
 
 /** A token that was used is invalid also when its time is over. */

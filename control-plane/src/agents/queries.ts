@@ -11,6 +11,7 @@ type AgentRow = {
   last_seen_at: Date | null;
   created_at: Date;
   creator_name: string;
+  node_id: string | null;
   agent_version: string;
   protocol_version: number | null;
   kinds: string[];
@@ -25,7 +26,7 @@ type AgentRow = {
 /** Online ones first, revoked ones last. `staleMs`: without a sign of life for so long, an agent is offline. */
 export async function selectAgents(tx: Tx, { staleMs }: { staleMs: number }): Promise<AgentRow[]> {
   return tx<AgentRow[]>`
-    SELECT g.id, g.name, g.revoked_at, o.online, g.last_seen_at, g.created_at, g.creator_name, g.agent_version,
+    SELECT g.id, g.name, g.revoked_at, o.online, g.last_seen_at, g.created_at, g.creator_name, g.node_id, g.agent_version,
       g.protocol_version, g.kinds, g.connectors, g.tags, g.in_flight, g.max_in_flight, g.draining,
       CASE WHEN g.other_journal_seen_at > now() - interval '1 day' THEN g.other_journal_seen_at END AS other_journal_seen_at
     FROM execution_agents g CROSS JOIN LATERAL (SELECT
@@ -41,6 +42,7 @@ export function toAgent(row: AgentRow): ExecutionAgent {
     lastSeenAt: row.last_seen_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     createdBy: row.creator_name,
+    nodeId: row.node_id,
     revokedAt: row.revoked_at?.toISOString() ?? null,
     agentVersion: row.agent_version,
     protocolVersion: row.protocol_version,

@@ -3,18 +3,26 @@
 
 import { type AgentCapabilities, DEFAULT_MAX_IN_FLIGHT } from "@holdfast/contracts/execution/frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Sql } from "../database/connect.ts";
+import type { Fragment, Queryable, Sql } from "../database/connect.ts";
 import { readAgentSecret } from "./tokens.ts";
 
 export type AdmittedAgent = { agent_id: string; org_id: string; name: string };
 
-/** Undefined: the token is malformed, unknown or revoked. */
-export async function admit(system: Sql, token: string): Promise<AdmittedAgent | undefined> {
+/** `nodes`: whether nodes may run steps with their own identity. */
+export type Allowed = { nodes?: boolean };
+
+/** An agent `g` whose token is accepted: of a node, only as long as that is one of ours and policy allows it. */
+const isAccepted = (sql: Queryable, { nodes = false }: Allowed): Fragment => sql`
+  (g.revoked_at IS NULL AND (g.node_id IS NULL OR ${nodes} AND EXISTS (
+    SELECT FROM nodes n WHERE n.id = g.node_id AND n.revoked_at IS NULL AND n.status IN ('active', 'draining'))))`;
+
+/** Undefined: the token is malformed, unknown or no longer accepted. */
+export async function admit(system: Sql, token: string, allowed: Allowed): Promise<AdmittedAgent | undefined> {
   const read = readAgentSecret(token);
   if (!read) return undefined;
   const [agent] = await system<AdmittedAgent[]>`
-    SELECT id AS agent_id, org_id, name FROM execution_agents
-    WHERE token_hash = ${read.hash} AND org_id = ${read.orgId} AND revoked_at IS NULL`;
+    SELECT g.id AS agent_id, g.org_id, g.name FROM execution_agents g
+    WHERE g.token_hash = ${read.hash} AND g.org_id = ${read.orgId} AND ${isAccepted(system, allowed)}`;
   return agent;
 }
 
@@ -45,14 +53,14 @@ const JOURNAL_CHANGED =
 export async function openSession(
   system: Sql,
   opened: Opened,
-  { sessionSeconds }: { sessionSeconds: number },
+  { sessionSeconds, ...allowed }: { sessionSeconds: number } & Allowed,
 ): Promise<{ orgId: string; journalChanged: boolean } | undefined> {
   const { kinds, connectors = null, tags = [], maxInFlight = DEFAULT_MAX_IN_FLIGHT } = opened.capabilities;
   const [agent] = await system<{ orgId: string; journalChanged: boolean }[]>`
     WITH found AS MATERIALIZED (
       SELECT g.id, g.org_id, g.name, g.journal_id, g.session_id IS NOT NULL AND g.session_id <> ${opened.sessionId}
         AND g.session_seen_at > now() - ${sessionSeconds} * interval '1 second' AS other_open
-      FROM execution_agents g WHERE g.id = ${opened.agentId} AND g.revoked_at IS NULL FOR NO KEY UPDATE
+      FROM execution_agents g WHERE g.id = ${opened.agentId} AND ${isAccepted(system, allowed)} FOR NO KEY UPDATE
     ), newest AS (
       UPDATE execution_agents g SET session_id = ${opened.sessionId}, gateway_id = ${opened.gatewayId},
         session_seen_at = now(), last_seen_at = now(), agent_version = ${opened.agentVersion},
@@ -88,14 +96,14 @@ export type Touched = { agent_id: string; session_id: string; draining: boolean;
 
 /**
  * These connections are alive. One of an agent whose newest has closed becomes the newest again. Returns the sessions of agents
- * that are revoked or unknown, and the agents that began or ended draining, or turned out to have two journals. Locks: the
+ * that are revoked, unknown or no longer accepted, and the agents that began or ended draining, or turned out to have two journals. Locks: the
  * agents, in the order of their ids.
  */
 export async function touchSessions(
   system: Sql,
   gatewayId: string,
   sessions: readonly Touched[],
-  { sessionSeconds }: { sessionSeconds: number },
+  { sessionSeconds, ...allowed }: { sessionSeconds: number } & Allowed,
 ): Promise<{ revoked: string[]; changed: { id: string; orgId: string }[] }> {
   if (sessions.length === 0) return { revoked: [], changed: [] };
   const rows = await system<{ session_id: string; id: string | null; orgId: string; changed: boolean }[]>`
@@ -107,7 +115,7 @@ export async function touchSessions(
       SELECT g.id, g.org_id, g.session_id, g.closed_session_id, g.draining, g.journal_id,
         coalesce(g.other_journal_seen_at > now() - interval '1 minute', false) AS two_known,
         coalesce(g.session_seen_at > now() - ${sessionSeconds} * interval '1 second', false) AS connected
-      FROM execution_agents g WHERE g.id IN (SELECT agent_id FROM touched) AND g.revoked_at IS NULL
+      FROM execution_agents g WHERE g.id IN (SELECT agent_id FROM touched) AND ${isAccepted(system, allowed)}
       ORDER BY g.id FOR NO KEY UPDATE
     ), judged AS MATERIALIZED (
       SELECT l.id, l.org_id, t.session_id, t.draining, l.draining AS was_draining, t.journal_id,
@@ -136,10 +144,20 @@ export async function touchSessions(
         false) AS changed
     FROM touched t LEFT JOIN locked l ON l.id = t.agent_id LEFT JOIN judged j ON j.id = t.agent_id AND j.session_id = t.session_id
     WHERE l.id IS NULL OR j.adopted OR j.draining <> j.was_draining OR j.two_journals`;
+  const revoked = rows.filter(({ id }) => id === null).map(({ session_id }) => session_id);
+  const changed = rows.flatMap(({ id, orgId, changed }) => (changed && id !== null ? [{ id, orgId }] : []));
   return {
-    revoked: rows.filter(({ id }) => id === null).map(({ session_id }) => session_id),
-    changed: rows.flatMap(({ id, orgId, changed }) => (changed && id !== null ? [{ id, orgId }] : [])),
+    revoked,
+    changed: revoked.length === 0 ? changed : [...changed, ...(await endSessions(system, revoked))],
   };
+}
+
+/** Of agents that are not revoked themselves and no longer accepted: nothing is given to them from now on. */
+async function endSessions(system: Sql, sessionIds: readonly string[]): Promise<{ id: string; orgId: string }[]> {
+  return system<{ id: string; orgId: string }[]>`
+    UPDATE execution_agents SET closed_session_id = session_id, session_id = NULL, gateway_id = NULL, session_seen_at = NULL
+    WHERE session_id = ANY (${[...sessionIds]}::uuid[]) AND revoked_at IS NULL
+    RETURNING id, org_id AS "orgId"`;
 }
 
 /** Undefined: the session is not the agent's newest one, or the agent is revoked. */

@@ -4,20 +4,25 @@ import type { IncomingMessage } from "node:http";
 import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import type { OwnOriginCheck } from "@holdfast/service/hosts";
 import type { Log } from "@holdfast/service/log";
+import type { OwnProcess } from "@holdfast/service/log-store/own-process";
 import type { FastifyInstance } from "fastify";
 import type { AgentReleases } from "../agent-release/release.ts";
 import type { Allocations } from "../allocations/watch.ts";
 import type { FailureAudit } from "../audit/failures/failures.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Policy } from "../drift/classify/derive.ts";
+import type { EvidenceSigner } from "../evidence-bundles/archive/keys.ts";
 import type { ExecutionEngine } from "../executions/engine.ts";
 import type { Fleets } from "../fleet/view.ts";
 import type { Authority } from "../identity/authority.ts";
 import type { IssuanceGate } from "../identity/issuance-gate.ts";
 import type { InternalUpkeep } from "../internal-api/upkeep.ts";
+import type { Jenkins } from "../jenkins/open.ts";
+import type { Leases } from "../leases/watch.ts";
 import type { JobReports } from "../mechanisms/background/report.ts";
 import type { DeclaredJob } from "../mechanisms/background/stored.ts";
 import type { AnswerVault } from "../mechanisms/idempotency.ts";
+import type { Keks } from "../mechanisms/sealing/keks.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import type { NodeDirectory } from "../nodes/directory/standings.ts";
 import type { Notify } from "../notify/open.ts";
@@ -40,9 +45,14 @@ export type ApiContext = {
   system: Sql;
   authenticator: Authenticator;
   answers: AnswerVault;
+  /** What secrets are sealed with. */
+  keks: Keks;
   cookies: Cookies;
   tasks: TaskEngine;
   allocations: Allocations;
+  leases: Leases;
+  /** Access to Jenkins controllers. */
+  jenkins: Jenkins;
   log: Log;
   /** Sums repeated failures up in the audit. */
   failures: FailureAudit;
@@ -62,6 +72,11 @@ export type ApiContext = {
   executions: ExecutionEngine;
   /** Messages that leave the product. */
   notify: Notify;
+  /** The log lines and settings of this process. */
+  own: OwnProcess;
+  /** Signs evidence bundles. */
+  evidence: EvidenceSigner;
+  installationId: string;
   /** The jobs of all processes. */
   declaredJobs: readonly DeclaredJob[];
 };
@@ -103,6 +118,8 @@ export type NodeServices = {
   /** These two are values of the policy, which changes: read them when they are needed. */
   readonly staleAfterSeconds: number;
   readonly quarantineClones: boolean;
+  /** For development: VM hosts without a record may register. */
+  readonly allowUnknownHosts: boolean;
   /** An older agent is reported as such. */
   requiredAgentVersion: string;
 };

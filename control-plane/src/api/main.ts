@@ -7,11 +7,13 @@ import type { Values } from "@holdfast/kit/settings";
 import { allowedHosts, isAllowedHost, ownOriginCheck } from "@holdfast/service/hosts";
 import { createHttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
+import { type OwnProcess, unknownProcess } from "@holdfast/service/log-store/own-process";
 import { checkExposure } from "@holdfast/service/settings";
 import { version } from "@holdfast/service/version";
 import { openAgentReleases } from "../agent-release/release.ts";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import { policyOf } from "../drift/policy.ts";
+import { openEvidenceSigner } from "../evidence-bundles/archive/keys.ts";
 import { openInternalSide } from "../internal-api/open.ts";
 import { serveLive } from "../live/socket.ts";
 import { type Background, startBackground } from "../mechanisms/background/driver.ts";
@@ -41,7 +43,11 @@ const apiJobs = Object.values(modules).flatMap((module) => [...module.apiJobs]);
 /** In addition to what every process has: what a producer of tasks inside the process uses. */
 type RunningApi = RunningProcess & { system: Sql; tasks: TaskEngine };
 
-export async function startApi(given: Values<typeof apiSettings>, log: Log): Promise<RunningApi> {
+export async function startApi(
+  given: Values<typeof apiSettings>,
+  log: Log,
+  own: OwnProcess = unknownProcess,
+): Promise<RunningApi> {
   checkExposure(given, apiSettings.bind.env);
   let background: Background | undefined;
   const parts = await openParts({ settings: given, log, wakesWorkers, wake: (job) => background?.wake(job) });
@@ -59,7 +65,7 @@ export async function startApi(given: Values<typeof apiSettings>, log: Log): Pro
     methodsOf,
     onForged: (forgery) => forgeries.saw("api", forgery),
   });
-  const context = await createContext(parts, { http: http.app, log });
+  const context = await createContext(parts, { http: http.app, log, own });
   await addPublicRoutes(context);
   const hosts = allowedHosts(settings);
   const live = serveLive(context, {
@@ -116,10 +122,11 @@ export async function startApi(given: Values<typeof apiSettings>, log: Log): Pro
 
 async function createContext(
   parts: ApiParts,
-  { http, log }: { http: ApiContext["http"]; log: Log },
+  { http, log, own }: Pick<ApiContext, "http" | "log" | "own">,
 ): Promise<ApiContext> {
-  const { settings, policies, app, system, signals, tasks, allocations, terminals, executions } = parts;
-  const { fleets, failures, notify } = parts;
+  const { settings, policies, app, system, signals, tasks, allocations, leases, terminals, executions } = parts;
+  const { fleets, failures, notify, jenkins } = parts;
+  const id = await installationId(system);
   return {
     policies,
     ...{
@@ -129,12 +136,15 @@ async function createContext(
       signals,
       tasks,
       allocations,
+      leases,
       terminals,
       executions,
       fleets,
       failures,
       notify,
+      jenkins,
       log,
+      own,
       declaredJobs,
     },
     nodes: parts.nodeSide.services,
@@ -145,8 +155,11 @@ async function createContext(
       onTouchFailed: (error) => log.warn({ err: error }, "could not record the last use"),
     }),
     answers: await createAnswerVault(parts.keyring),
+    keks: parts.keks,
+    evidence: await openEvidenceSigner(parts.keyring),
+    installationId: id,
     cookies: openCookies({
-      installationId: await installationId(system),
+      installationId: id,
       secure: settings.tlsCertFile !== undefined || settings.publicUrl?.startsWith("https:") === true,
     }),
     publicUrl: settings.publicUrl,

@@ -14,6 +14,10 @@ import { openExecutions } from "../executions/engine.ts";
 import { createFleets } from "../fleet/view.ts";
 import { measureIngressTrust } from "../identity/ingress-trust/measure.ts";
 import { createNews } from "../internal-api/news.ts";
+import { openJenkins } from "../jenkins/open.ts";
+import { openUserDataVault } from "../leases/user-data.ts";
+import { watchLeases } from "../leases/watch.ts";
+import { type Keks, kekIdsOf } from "../mechanisms/sealing/keks.ts";
 import { openKeyring } from "../mechanisms/sealing/keyring.ts";
 import { openSignals, type Topic } from "../mechanisms/signals.ts";
 import { openNodeSide } from "../node-api/open.ts";
@@ -23,7 +27,10 @@ import { openNotify } from "../notify/open.ts";
 import { ensureFirstOrganization } from "../platform/first-organization.ts";
 import { announceProcess } from "../platform/presence.ts";
 import { openPolicies } from "../policy/live.ts";
+import { refuseUnknownKeks } from "../secrets/kek/check.ts";
+import { secretsForSteps } from "../secrets/use.ts";
 import { createTaskEngine, openTaskPools } from "../tasks/engine.ts";
+import { openTaskVault } from "../tasks/secrets.ts";
 import { openTaskSigner } from "../tasks/signing.ts";
 import { openTerminals } from "../terminals/open.ts";
 import { selectClosing } from "../terminals/queries.ts";
@@ -41,20 +48,25 @@ type Options = {
 };
 
 export async function openParts({ settings: given, log, wake, wakesWorkers }: Options) {
-  const keks = { current: currentKek(given), previous: previousKek(given) };
+  const keks: Keks = { current: currentKek(given), previous: previousKek(given) };
   const { app, system, systemUrl } = await openDatabase(given);
   const { settings, ...policies } = await openPolicies(system, given, log);
   const keyring = await openKeyring(system, keks);
+  await refuseUnknownKeks(system, keks);
   await ensureFirstOrganization(system);
   const taskPools = openTaskPools({ url: systemUrl, application: "holdfast-api" });
-  const presence = await announceProcess(system, "api");
+  const presence = await announceProcess(system, "api", { kekIds: kekIdsOf(keks) });
   const alone = (topic: Topic) => presence.alone() && !wakesWorkers.has(topic);
   const signals = await openSignals(system, log, { notifier: taskPools.swift, alone });
   const signer = await openTaskSigner(system, keyring, { log });
   const types = await loadAllContracts();
   const onTaken = keepHealth(system, log);
-  const tasks = createTaskEngine({ pools: taskPools, signals, signer, types, log, onTaken });
+  const vault = await openTaskVault(keyring);
+  const tasks = createTaskEngine({ pools: taskPools, signals, signer, vault, types, log, onTaken });
   const allocations = watchAllocations({ system, engine: tasks, signals, wake, log });
+  const userData = await openUserDataVault(keyring);
+  const leases = watchLeases({ system, engine: tasks, signals, limits: settings, vault: userData, wake, log });
+  const jenkins = await openJenkins(keyring, settings);
 
   const metrics: Metrics = createMetrics("api");
   measureLate(metrics, system);
@@ -74,8 +86,10 @@ export async function openParts({ settings: given, log, wake, wakesWorkers }: Op
   const executions = await openExecutions({
     ...{ pools: taskPools, keyring, signals, metrics, log, publish: news.publish },
     sign: signer.sign,
+    useSecret: secretsForSteps({ system: taskPools.durable, keks, log }),
     selection: settings.agentSelection,
     agentStaleMs: settings.agentStaleMs,
+    nodesAllowed: () => settings.nodeExecutions === "on",
     wsUrl: settings.executionWsUrl,
   });
   const terminals = openTerminals({
@@ -90,18 +104,21 @@ export async function openParts({ settings: given, log, wake, wakesWorkers }: Op
       policies,
       app,
       system,
+      keks,
       keyring,
       presence,
       signals,
       tasks,
       allocations,
+      leases,
       metrics,
       failures,
       forgeries,
     },
-    ...{ nodeSide, news, terminals, executions, fleets, notify },
+    ...{ nodeSide, news, terminals, executions, fleets, notify, jenkins },
     /** Ends waiting requests, which would keep a listener open. */
-    stopWaiting: () => Promise.all([allocations.stop(), tasks.stop(), executions.stop(), terminals.watch.stop()]),
+    stopWaiting: () =>
+      Promise.all([allocations, leases, tasks, executions, terminals.watch].map((one) => one.stop())),
     async close() {
       news.stop();
       forgeries.stop();

@@ -12,6 +12,7 @@ import {
 } from "@holdfast/contracts/endpoint";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
 import { REPLAYED_HEADER } from "@holdfast/contracts/headers";
+import { noteOrganization } from "@holdfast/service/request-organization";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type AuditTarget, auditActor, recordAudit } from "../audit/record.ts";
 import { isUnavailable, type Sql, type Tx, withOrg } from "../database/connect.ts";
@@ -31,6 +32,8 @@ export type Call<E> = {
   address: string;
   /** The URL by which people reach this server, for links. */
   baseUrl: string;
+  /** What the caller identified themselves by, for requests within this process in their name. Never stored or logged. */
+  onBehalf(): Record<string, string>;
 };
 
 /** Sets what the audit event records: the target, and details that contain no secret. */
@@ -113,18 +116,19 @@ export type WaitCall<E> = SignedInCall<E> & {
   signal: AbortSignal;
 };
 
-export type OrgRouteOptions<E> = {
-  waitFirst?: (call: WaitCall<E>) => Promise<void>;
+export type OrgRouteOptions<E, Waited = void> = {
+  /** What it returns, the handler has as `waited`. */
+  waitFirst?: (call: WaitCall<E>) => Promise<Waited>;
   /** The response is put together from several queries, and must not contradict itself. */
   oneMoment?: boolean;
 };
 
 /** For members, tokens and operators acting in one organization, in a transaction confined to it. */
-export function orgRoute<E extends Endpoint>(
+export function orgRoute<E extends Endpoint, Waited = void>(
   api: ApiContext,
   endpoint: E,
-  handle: Handler<OrgCall<E>, E>,
-  options: OrgRouteOptions<E> = {},
+  handle: Handler<OrgCall<E> & { waited: Waited }, E>,
+  options: OrgRouteOptions<E, Waited> = {},
 ): void {
   const { access } = endpoint;
   if (typeof access !== "object") throw new Error(`${endpoint.name} belongs to no organization`);
@@ -137,10 +141,11 @@ export function orgRoute<E extends Endpoint>(
       await recordRefusal(api, endpoint, { orgId: org.id, by, call, reason: "forbidden" });
       throw new ApiError("forbidden", { details: { needed: access.scope, role: org.role } });
     }
-    await options.waitFirst?.({ ...call, actor, org, signal: goneSignal(reply) });
+    noteOrganization(request, org.id);
+    const waited = (await options.waitFirst?.({ ...call, actor, org, signal: goneSignal(reply) })) as Waited;
     const { oneMoment } = options;
     return perform({ api, endpoint, request, reply, call, actor, by, orgId: org.id, oneMoment }, (tx, inTx) =>
-      handle({ ...call, actor, org, tx, ...inTx }),
+      handle({ ...call, actor, org, tx, ...inTx, waited }),
     );
   });
 }
@@ -270,7 +275,13 @@ function callOf<E>(api: ApiContext, endpoint: Endpoint, request: FastifyRequest)
   const input = readInput(endpoint, request) as Pick<Call<E>, "params" | "query" | "body">;
   const baseUrl = api.publicUrl ?? `${request.protocol}://${request.host}`;
   const address = api.addressOf?.(request.raw) ?? request.ip;
-  return { ...input, correlationId: request.id, address, baseUrl };
+  return { ...input, correlationId: request.id, address, baseUrl, onBehalf: () => identifying(request) };
+}
+
+function identifying({ headers }: FastifyRequest): Record<string, string> {
+  const { authorization, cookie, origin, host } = headers;
+  const given = Object.entries({ authorization, cookie, origin, host });
+  return Object.fromEntries(given.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 function browserCallOf<E>(

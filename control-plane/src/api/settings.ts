@@ -1,7 +1,13 @@
 // Settings of the api process: its own, its listeners' and those of all modules.
 
 import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
-import { bindAddress, drainSetting, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
+import {
+  bindAddress,
+  drainSetting,
+  exposureSettings,
+  logLevelSetting,
+  logStoreSettings,
+} from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
 import { internalApiSettings } from "../internal-api/settings.ts";
 import { sealingSettings } from "../mechanisms/sealing/settings.ts";
@@ -24,6 +30,7 @@ export const apiSettings = {
   ...nodeListenerSettings,
   ...internalApiSettings,
   ...exposureSettings,
+  ...logStoreSettings,
   ...databaseSettings,
   ...sealingSettings,
   databasePoolSize: setting(integer({ min: 2, max: 200 }), {

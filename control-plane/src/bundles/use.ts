@@ -34,8 +34,8 @@ export async function recoverByBundle(deps: RecoverDependencies, request: Recove
   takeTurn(deps.pace);
   const key = readKeyRequest(request.csr);
   const clocks = { ours, database: known.now };
-  const { changed, ...recovered } = await deps.system.begin((tx) =>
-    exchange(deps, tx, { request, key, secretHash, clocks }),
+  const { changed, ...recovered } = await deps.pace.run(() =>
+    deps.system.begin((tx) => exchange(deps, tx, { request, key, secretHash, clocks })),
   );
   changed();
   return { ...recovered, keySha256: key.keySha256 };

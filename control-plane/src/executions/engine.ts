@@ -14,12 +14,14 @@ import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import type { Signals } from "../mechanisms/signals.ts";
+import type { UseSecret } from "../secrets/use.ts";
 import type { TaskPools } from "../tasks/engine.ts";
 import { type Announcements, announceRequests } from "./announce.ts";
 import { createCandidates } from "./candidates.ts";
 import { explainNotChosen } from "./choose.ts";
 import { measureExecutions } from "./metrics.ts";
 import { openSecretVault, type SignExecution, signFor, toOffer } from "./offers.ts";
+import { createOnDisk } from "./on-disk.ts";
 import { createPlacing } from "./placing.ts";
 import { type KnownRow, type OfferRow, selectKnown, wantedOf } from "./queries.ts";
 import { type Changes, createReports } from "./report.ts";
@@ -70,6 +72,8 @@ export type ExecutionEngine = {
   /** Without a touch for so long, a session counts as closed. */
   sessionSeconds: number;
   agentStaleMs: number;
+  /** Whether policy allows nodes to run steps with their own identity. */
+  nodesAllowed(): boolean;
   /** Where agents connect if no gateway says so. */
   wsUrl: string | undefined;
   stop(): Promise<void>;
@@ -86,8 +90,10 @@ export async function openExecutions(options: {
   keyring: Keyring;
   signals: Signals;
   sign: SignExecution;
+  useSecret: UseSecret;
   selection: Selection;
   agentStaleMs: number;
+  nodesAllowed?: () => boolean;
   wsUrl: string | undefined;
   publish(lines: readonly ServiceNews[]): void;
   metrics: Metrics;
@@ -101,6 +107,7 @@ export async function openExecutions(options: {
   const countEnd = measureExecutions(options.metrics, swift, { sessionSeconds });
   const announcements = announceRequests({ sql: swift, signals, publish: options.publish, log });
 
+  const onDisk = createOnDisk(durable);
   const publishRequests = (ids: readonly string[]) => signals.publish("execution", ids);
   const publishWork = (agentIds: Iterable<string>) => signals.publish("agent_work", [...new Set(agentIds)]);
 
@@ -112,7 +119,17 @@ export async function openExecutions(options: {
     },
   });
   const requests = createRequests({
-    ...{ sql: durable, candidates, placing, vault, sign, selection, sessionSeconds },
+    ...{
+      sql: swift,
+      onDisk: onDisk.wait,
+      candidates,
+      placing,
+      vault,
+      sign,
+      selection,
+      sessionSeconds,
+      useSecret: options.useSecret,
+    },
     onStored: publishRequests,
     onUnplaced: (ended) => ended.forEach(countEnd),
     onWork: publishWork,
@@ -129,7 +146,7 @@ export async function openExecutions(options: {
     for (const { orgId } of waiting) placing.waitsIn(orgId);
     for (const orgId of new Set([...ended, ...waiting].map((one) => one.orgId))) placing.roomIn(orgId);
   };
-  const reports = createReports({ durable, swift, onChanged: changed });
+  const reports = createReports({ durable, swift, onDisk: onDisk.wait, onChanged: changed });
 
   const offerOf = async (row: OfferRow, { sessionId, protocolVersion }: Connection): Promise<ExecutionOffer> => {
     const secret = row.sealed_secret === null ? null : vault.open(row.request_id, row.sealed_secret);
@@ -203,9 +220,11 @@ export async function openExecutions(options: {
     },
     announcements,
     ...{ sessionSeconds, agentStaleMs: options.agentStaleMs, wsUrl: options.wsUrl },
+    nodesAllowed: options.nodesAllowed ?? (() => false),
     async stop() {
       candidates.stop();
       await Promise.all([requests.settled(), reports.settled(), placing.settled(), announcements.stop()]);
+      await onDisk.settled();
     },
   };
 }

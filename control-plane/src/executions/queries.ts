@@ -13,7 +13,8 @@ export type FoundCandidate = Candidate & { orgId: string };
 const candidateColumns = (db: Queryable, sessionSeconds: number) => db`
   g.id, g.org_id AS "orgId", g.name, g.gateway_id AS "gatewayId", g.journal_id AS "journalId",
   coalesce(g.protocol_version, 0) AS "protocolVersion",
-  g.draining, g.kinds, g.connectors, g.tags, g.max_in_flight AS "maxInFlight", g.in_flight AS "inFlight",
+  g.draining OR EXISTS (SELECT FROM nodes n WHERE n.id = g.node_id AND n.status <> 'active') AS draining,
+  g.kinds, g.connectors, g.tags, g.max_in_flight AS "maxInFlight", g.in_flight AS "inFlight",
   g.last_dispatched_at AS dispatched,
   CASE WHEN g.session_seen_at > now() - ${sessionSeconds} * interval '1 second' THEN g.session_id END AS "sessionId"`;
 

@@ -55,6 +55,8 @@ export function createReports(options: {
   durable: Sql;
   /** Does not wait for the disk. */
   swift: Sql;
+  /** Resolves when everything that was committed before is there. */
+  onDisk(): Promise<void>;
   onChanged(changes: Partial<Changes>): void;
 }): Reports {
   const { durable, swift, onChanged } = options;
@@ -66,20 +68,21 @@ export function createReports(options: {
     concernsAll: isUnavailable,
     run: async (batch) => {
       const judged = await acceptResults(
-        durable,
+        swift,
         batch.map(({ result }) => result),
       );
       const found = new Map(judged.map((one) => [`${one.request_id} ${one.agent_id}`, one]));
       const verdictOf = ({ result }: Result) => found.get(`${result.requestId} ${result.agentId}`);
-      onChanged({
-        ended: batch.flatMap((one) => {
-          const judged = verdictOf(one);
-          if (judged?.verdict !== "accepted") return [];
-          const { id, org_id, agent_id, status, asked_by, asked_elsewhere } = judged;
-          const elsewhere = asked_elsewhere || asked_by !== one.gatewayId;
-          return [{ id, orgId: org_id, agentId: agent_id, status, error: null, elsewhere }];
-        }),
+      const ended = batch.flatMap((one) => {
+        const judged = verdictOf(one);
+        if (judged?.verdict !== "accepted") return [];
+        const { id, org_id, agent_id, status, asked_by, asked_elsewhere } = judged;
+        const elsewhere = asked_elsewhere || asked_by !== one.gatewayId;
+        return [{ id, orgId: org_id, agentId: agent_id, status, error: null, elsewhere }];
       });
+      // Nobody learns of an end that a crash could undo. The next statement does not wait for that.
+      const publish = () => onChanged({ ended });
+      void options.onDisk().then(publish, publish);
       return batch.map(verdictOf);
     },
   });
@@ -124,6 +127,7 @@ export function createReports(options: {
 
   const accept = async (event: Of<"result">, gatewayId: string): Promise<EventVerdict> => {
     const judged = await accepting.add({ result: reportedResult(event), gatewayId });
+    await options.onDisk();
     return { verdict: judged?.verdict ?? "unknown", stop: null };
   };
 

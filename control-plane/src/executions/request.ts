@@ -7,6 +7,7 @@ import type { RequestVerdict } from "@holdfast/contracts/internal/executions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import { createBatches } from "../mechanisms/batches.ts";
+import type { UsedSecret, UseSecret } from "../secrets/use.ts";
 import type { Candidates } from "./candidates.ts";
 import { chooseAgent, explainNotChosen } from "./choose.ts";
 import { type SecretVault, type SignExecution, signFor, toOffer } from "./offers.ts";
@@ -36,11 +37,14 @@ export type Requests = {
 };
 
 export type RequestOptions = {
-  /** Commits to the disk before it returns. */
+  /** Does not wait for the disk. */
   sql: Sql;
+  /** Resolves when everything that was committed before is on the disk. */
+  onDisk(): Promise<void>;
   candidates: Candidates;
   placing: Placing;
   vault: SecretVault;
+  useSecret: UseSecret;
   sign: SignExecution;
   selection: Selection;
   /** Without a touch for so long, a session counts as closed. */
@@ -98,10 +102,19 @@ export function createRequests(options: RequestOptions): Requests {
 
   return {
     async dispatch(requested) {
-      const { body } = requested;
+      const { body, correlationId } = requested;
       const read = readPayload(body);
       if ("message" in read) return refused(requestIdOf(body), read);
-      return together.add({ request: newRequest(requested, read, options.vault), body });
+      const used = await options.useSecret(body, { correlationId });
+      if (used && "message" in used) return refused(requestIdOf(body), used);
+      const secret = used?.value ?? body.secret;
+      const request = newRequest(requested, { ...read, used, secret }, options.vault);
+      const verdict = await together.add({
+        request,
+        body: { ...body, ...(secret === undefined ? {} : { secret }) },
+      });
+      await options.onDisk();
+      return verdict;
     },
     settled: () => together.settled(),
   };
@@ -109,7 +122,12 @@ export function createRequests(options: RequestOptions): Requests {
 
 function newRequest(
   { body, correlationId, gatewayId }: Requested,
-  { shell, connector }: Pick<NewRequest, "shell" | "connector">,
+  {
+    shell,
+    connector,
+    used,
+    secret,
+  }: Pick<NewRequest, "shell" | "connector"> & { used: UsedSecret | undefined; secret: string | undefined },
   vault: SecretVault,
 ): NewRequest {
   const requestId = requestIdOf(body);
@@ -120,7 +138,8 @@ function newRequest(
     selectorTag: body.selectorTag ?? null,
     selectorAgentId: body.selectorAgentId ?? null,
     payload: JSON.stringify(body.payload),
-    sealedSecret: body.secret === undefined ? null : vault.seal(requestId, body.secret),
+    sealedSecret: secret === undefined ? null : vault.seal(requestId, secret),
+    ...{ secretId: used?.id ?? null, secretVersion: used?.version ?? null },
     timeoutMs: body.timeoutMs ?? executionTimeout.usual,
     waitMs: body.waitMs ?? 0,
     ...{ gatewayId, correlationId, auditId: uuidv7(), assignment: undefined },

@@ -30,6 +30,11 @@ export function presentGateways(system: Sql): Promise<Gateway[]> {
     ORDER BY started_at DESC, id`;
 }
 
+export function selectGatewaysPresent(system: Sql): Promise<{ id: string; node_url: string }[]> {
+  return system<{ id: string; node_url: string }[]>`
+    SELECT id, node_url FROM gateways WHERE last_seen_at > now() - ${GONE_AFTER}::interval ORDER BY id`;
+}
+
 /** The URL of the newest gateway, so that nodes find a restarted one before its predecessor counts as offline. */
 export async function presentNodeUrl(system: Sql): Promise<string | undefined> {
   const [row] = await system<{ node_url: string }[]>`

@@ -83,6 +83,7 @@ export async function openInternalSide(options: {
       renewCertificate: listener.renewIfDue,
       announceRevocations: () => announceRevocations(system, news),
       keepAlive: news.keepAlive,
+      askForLogs: (requests) => news.publish(requests.map((request) => ({ type: "logs_wanted", ...request }))),
     },
     listen: () =>
       listener.listen({ port: settings.internalPort, portSetting: internalApiSettings.internalPort.env }),

@@ -41,7 +41,10 @@ export type NodeSide = {
 };
 
 type NodeSideSettings = Values<typeof nodeListenerSettings> &
-  Pick<Values<typeof nodeApiSettings>, "nodeHeartbeatStaleSeconds" | "nodeQuarantineClones"> &
+  Pick<
+    Values<typeof nodeApiSettings>,
+    "nodeHeartbeatStaleSeconds" | "nodeQuarantineClones" | "allowUnknownHosts"
+  > &
   Pick<Values<typeof agentReleaseSettings>, "agentRequiredVersion"> &
   Pick<Values<typeof terminalSettings>, "nodeTerminalUrl"> &
   Pick<Values<typeof internalApiSettings>, "ingressToken">;
@@ -65,6 +68,10 @@ export async function openNodeSide(options: {
       "there are nodes, but their CA is not in the keyring: no certificates are issued. Restore the earlier database and KEK",
     );
   }
+  if (settings.allowUnknownHosts === "true")
+    log.warn(
+      "ALLOW_UNKNOWN_HOST_REGISTRATION is on: whoever has the bootstrap token of one host can register others. Use it in development only",
+    );
   const directory = createNodeDirectory(system, signals, log);
   const refusals = openRefusals({ system, failures, log });
   const place = { bind: settings.nodeBind, url: settings.nodeUrl };
@@ -104,6 +111,7 @@ export async function openNodeSide(options: {
       get quarantineClones() {
         return settings.nodeQuarantineClones === "on";
       },
+      allowUnknownHosts: settings.allowUnknownHosts === "true",
       requiredAgentVersion: settings.agentRequiredVersion,
     },
     listener,

@@ -132,6 +132,9 @@ function callOf<E>(
   return { params, query, body, correlationId: request.id, node, instanceId, bootId, signal };
 }
 
+/** Whoever probes the way is not the agent: that it disconnects says nothing about the node. */
+const isProbe = ({ query }: FastifyRequest) => Object.hasOwn((query ?? {}) as object, "probe");
+
 /** One promise and no more than a handful of objects: thousands of these are held. */
 function untilEnded<T>(
   api: NodeApi,
@@ -155,7 +158,7 @@ function untilEnded<T>(
     };
     const onClose = () => {
       if (reply.raw.writableEnded) return;
-      if (endpoint.method === "GET") {
+      if (endpoint.method === "GET" && !isProbe(request)) {
         for (const listener of api.pollLostListeners) listener(api.identityOf(request));
       }
       // Nobody reads this response; it only ends the request.

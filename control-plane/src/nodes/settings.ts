@@ -21,6 +21,12 @@ export const nodeApiSettings = {
     default: 900,
     help: "Interval of the health probe of each online node: kernel, memory, virtualization, GPUs, network interfaces.",
   }),
+  allowUnknownHosts: setting(oneOf("true", "false"), {
+    env: "HOLDFAST_ALLOW_UNKNOWN_HOST_REGISTRATION",
+    aliases: ["ALLOW_UNKNOWN_HOST_REGISTRATION"],
+    default: "false",
+    help: "For development only. `true`: a VM host without a record registers with the bootstrap token of any host, under its NODE_AGENT_HOST_ID.",
+  }),
   nodeQuarantineClones: setting(oneOf("on", "off"), {
     env: "HOLDFAST_NODE_QUARANTINE_CLONES",
     default: "on",

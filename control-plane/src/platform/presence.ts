@@ -23,7 +23,12 @@ export type Presence = {
 /** Processes write every five seconds, so several writes may be lost before a process is considered gone. */
 export const PROCESS_SILENT_AFTER = "20 seconds";
 
-export async function announceProcess(system: Sql, kind: "api" | "worker"): Promise<Presence> {
+/** `kekIds`: of an api, the one that it seals with first. */
+export async function announceProcess(
+  system: Sql,
+  kind: "api" | "worker",
+  { kekIds = [] }: { kekIds?: readonly string[] } = {},
+): Promise<Presence> {
   const id = uuidv7();
   let alone = false;
 
@@ -41,8 +46,8 @@ export async function announceProcess(system: Sql, kind: "api" | "worker"): Prom
           WHERE at <= now() - ${PROCESS_SILENT_AFTER}::interval AND NOT EXISTS (SELECT FROM over)
           ON CONFLICT DO NOTHING
         ), seen AS (
-          INSERT INTO processes (id, kind, version, hostname, jobs)
-          VALUES (${id}, ${kind}, ${version}, ${hostname()}, ${JSON.stringify(own)}::text::jsonb)
+          INSERT INTO processes (id, kind, version, hostname, kek_ids, jobs)
+          VALUES (${id}, ${kind}, ${version}, ${hostname()}, ${[...kekIds]}, ${JSON.stringify(own)}::text::jsonb)
           ON CONFLICT (id) DO UPDATE SET last_seen_at = now(), jobs = excluded.jobs
           WHERE processes.last_seen_at <= now() - interval '4.5 seconds'
           RETURNING id

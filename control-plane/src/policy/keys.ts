@@ -3,6 +3,7 @@
 
 import type { PolicyKey } from "@holdfast/contracts/endpoints/policy";
 import type { Setting } from "@holdfast/kit/settings";
+import { nodeExecutionSettings } from "../agents/settings.ts";
 import { auditSettings } from "../audit/settings.ts";
 import type { Tx } from "../database/connect.ts";
 import { policySettings } from "../drift/settings.ts";
@@ -13,6 +14,7 @@ import { taskWorkerSettings } from "../tasks/settings.ts";
 /** Both processes read all of them: the api shows the defaults. */
 export const allPolicySettings = {
   ...auditSettings,
+  ...nodeExecutionSettings,
   nodeAutomaticRecovery: recoverySettings.nodeAutomaticRecovery,
   nodeDiskPressurePercent: policySettings.nodeDiskPressurePercent,
   nodeHealthProbeIntervalSeconds: nodeApiSettings.nodeHealthProbeIntervalSeconds,
@@ -41,6 +43,8 @@ const entries: Record<PolicyKey, Entry> = {
   // A node that gets an identity by itself is not seen by an operator first.
   "node.automatic_recovery": { setting: "nodeAutomaticRecovery", isWeaker: whenBecomes("on") },
   "node.disk_pressure_percent": { setting: "nodeDiskPressurePercent", isWeaker: whenHigher },
+  // A node that its operator enrolled for tasks then runs scripts of workflows, too.
+  "node.executions": { setting: "nodeExecutions", isWeaker: whenBecomes("on") },
   "node.health_probe_interval_seconds": { setting: "nodeHealthProbeIntervalSeconds", isWeaker: whenRarer },
   "node.heartbeat_stale_after_seconds": { setting: "nodeHeartbeatStaleSeconds", isWeaker: whenHigher },
   "node.quarantine_clones": { setting: "nodeQuarantineClones", isWeaker: whenBecomes("off") },

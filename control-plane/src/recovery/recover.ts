@@ -73,11 +73,9 @@ export async function recover(
   if (known?.node_id !== request.node_id) throw new ApiError("recovery_token_unknown");
   takeTurn(deps.pace);
   const key = readKeyRequest(request.csr);
-  const { changed, ...recovered } = await deps.system.begin((tx) =>
-    exchange(deps, tx, {
-      ...{ request, key, secretHash, correlationId },
-      clocks: { ours, database: known.now },
-    }),
+  const clocks = { ours, database: known.now };
+  const { changed, ...recovered } = await deps.pace.run(() =>
+    deps.system.begin((tx) => exchange(deps, tx, { request, key, secretHash, correlationId, clocks })),
   );
   changed?.();
   return { ...recovered, keySha256: key.keySha256 };
@@ -96,8 +94,11 @@ async function exchange(
   tx: Tx,
   { request, key, secretHash, correlationId, clocks }: Exchange,
 ): Promise<Omit<Recovered, "keySha256"> & { changed: (() => void) | undefined }> {
-  const node = await holdNode(tx, request.node_id, deps.staleAfterSeconds);
-  const token = await readToken(tx, secretHash, key.keySha256);
+  // Sent together: the token is read after the node was locked.
+  const [node, token] = await Promise.all([
+    holdNode(tx, request.node_id, deps.staleAfterSeconds),
+    readToken(tx, secretHash, key.keySha256),
+  ]);
   if (!node || !token) throw new ApiError("recovery_token_unknown");
   const claim = { nodeId: node.id, orgId: node.org_id, name: node.name, seq: Number(token.seq) };
   const decision = decideRecovery({
@@ -116,13 +117,15 @@ async function exchange(
     ...{ request: key, clocks, issuedFor: "recovery" },
   });
   if (!certificate) throw new Error("a certificate that replaces none was refused");
-  const { moved, next } = await replaceIdentity(deps, tx, { claim, certificate, secretHash, key });
   const story = {
     ...{ orgId: node.org_id, action: "node.recover", correlationId },
     by: { actor_type: "node", actor_id: node.id, actor_name: node.name, role: "node" },
     target: { type: "node", id: node.id, name: node.name },
   } as const;
-  await deps.failures.recovered(tx, story);
+  const [{ moved, next }] = await Promise.all([
+    replaceIdentity(deps, tx, { claim, certificate, secretHash, key }),
+    deps.failures.recovered(tx, story),
+  ]);
   await recordAudit(tx, deps.log, {
     ...story,
     result: "allowed",
@@ -147,17 +150,17 @@ async function replaceIdentity(
   used: { claim: Claim; certificate: CertificateRow; secretHash: Buffer; key: KeyRequest },
 ) {
   const { claim, certificate, secretHash, key } = used;
-  await tx`
-    UPDATE recovery_tokens SET used_at = coalesce(used_at, now()), used_key_sha256 = ${key.keySha256},
-      held_at = coalesce(held_at, now())
-    WHERE secret_hash = ${secretHash}`;
-  const moved = await moveNode(tx, claim.nodeId, "enrolled", {
-    keepSerial: certificate.serial,
-    keepRecoveryTokens: true,
-  });
-  if (!moved || "refused" in moved) throw new Error("a node that was locked cannot be enrolled");
   const recipient = { nodeId: claim.nodeId, orgId: claim.orgId, shown: claim.seq };
-  const issued = await issueTokens(tx, [recipient], { profile, maxAgeSeconds: policy.tokenMaxAgeSeconds });
+  const kept = { keepSerial: certificate.serial, keepRecoveryTokens: true };
+  const [, moved, issued] = await Promise.all([
+    tx`
+      UPDATE recovery_tokens SET used_at = coalesce(used_at, now()), used_key_sha256 = ${key.keySha256},
+        held_at = coalesce(held_at, now())
+      WHERE secret_hash = ${secretHash}`,
+    moveNode(tx, claim.nodeId, "enrolled", kept),
+    issueTokens(tx, [recipient], { profile, maxAgeSeconds: policy.tokenMaxAgeSeconds }),
+  ]);
+  if (!moved || "refused" in moved) throw new Error("a node that was locked cannot be enrolled");
   const next = issued.get(claim.nodeId);
   if (!next) throw new Error("a node that may recover gets no further token");
   return { moved, next };
@@ -194,14 +197,16 @@ type HeldNode = StatusRow & { connected: boolean; cloned: boolean; heartbeat_at:
 
 /** Locks the node before the token, like every other change of its identity. */
 export async function holdNode(tx: Tx, nodeId: string, staleAfterSeconds: number): Promise<HeldNode | undefined> {
-  await tx`SELECT FROM nodes WHERE id = ${nodeId} FOR UPDATE`;
-  const [node] = await tx<HeldNode[]>`
+  const locked = tx`SELECT FROM nodes WHERE id = ${nodeId} FOR UPDATE`;
+  // A statement of its own, sent at once: it sees what was committed while the lock was waited for.
+  const read = tx<HeldNode[]>`
     SELECT n.id, n.org_id, n.name, n.status, n.status_reason, n.revoked_at, p.heartbeat_at,
            coalesce(p.disconnected_at IS NULL AND p.heartbeat_at > now() - ${`${staleAfterSeconds} seconds`}::interval,
              false) AS connected,
            EXISTS (SELECT FROM incidents i WHERE i.node_id = n.id AND i.closed_at IS NULL
              AND i.reason = 'cloned_identity_detected') AS cloned
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id WHERE n.id = ${nodeId}`;
+  const [, [node]] = await Promise.all([locked, read]);
   return node;
 }
 

@@ -14,6 +14,7 @@ import type { StreamOptions, TaskStream } from "./held-streams.ts";
 import { createPolls } from "./polls.ts";
 import { selectRevisions, selectTask, type TaskRow } from "./queries.ts";
 import { type Accepted, createResults } from "./results.ts";
+import type { TaskVault } from "./secrets.ts";
 import type { TaskSigner } from "./signing.ts";
 import { requestCancel } from "./transitions/cancel.ts";
 import { storeProgress } from "./transitions/progress.ts";
@@ -81,6 +82,7 @@ export function createTaskEngine(options: {
   pools: TaskPools;
   signals: Signals;
   signer: TaskSigner;
+  vault: TaskVault;
   types: ReadonlyMap<string, AnyTaskType>;
   log: Log;
   /** Result statements under way at a time. */
@@ -88,7 +90,7 @@ export function createTaskEngine(options: {
   /** Called with every result that this replica accepts, when it is stored. */
   onTaken?: (accepted: readonly Accepted[]) => void;
 }): TaskEngine {
-  const { pools, signals, signer, types, log } = options;
+  const { pools, signals, signer, vault, types, log } = options;
   const awaiting = createAwaiting({ sql: pools.swift, signals, log, topic: "task", read: selectRevisions });
 
   const publish = (changes: readonly Revision[]) => {
@@ -112,6 +114,7 @@ export function createTaskEngine(options: {
     sql: pools.durable,
     types,
     signer,
+    vault,
     roomOf: (nodeId) => polls.roomOf(nodeId),
     offer: (nodeId, tasks) => polls.offer(nodeId, tasks),
   });
@@ -133,6 +136,7 @@ export function createTaskEngine(options: {
   const polls = createPolls({
     sql: pools.swift,
     signals,
+    vault,
     log,
     onOffered(offers) {
       for (const offer of offers) results.rememberType(offer.id, offer.type);

@@ -10,6 +10,7 @@ import type { AuditActor } from "../audit/record.ts";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
 import { createBatches } from "../mechanisms/batches.ts";
 import { selectNodeStanding, type TaskRow } from "./queries.ts";
+import { checkedSecrets, type TaskSecrets, type TaskVault } from "./secrets.ts";
 import type { TaskSigner } from "./signing.ts";
 import { insertTask, insertTasks, type SignedNewTask } from "./transitions/create.ts";
 import type { Delivered } from "./transitions/deliver.ts";
@@ -19,6 +20,8 @@ export type NewTask = {
   nodeId: string;
   type: string;
   params: unknown;
+  /** Exactly those that its type declares. */
+  secrets?: TaskSecrets;
   /** 0 to 9; higher priorities go first. */
   priority?: number;
   /** The time within which it must begin; by default that of its type. */
@@ -60,17 +63,19 @@ export function createEnqueue(options: {
   sql: Sql;
   types: ReadonlyMap<string, AnyTaskType>;
   signer: TaskSigner;
+  vault: TaskVault;
   /** How many tasks the node can be offered at once: as many are claimed as they are created. */
   roomOf(nodeId: string): number;
   /** Offers the tasks that were claimed this way. */
   offer(nodeId: string, tasks: readonly Delivered[]): void;
 }): Enqueue {
-  const { sql, types, signer } = options;
+  const { sql, types, signer, vault } = options;
 
   const prepare = (task: NewTask): { signed: SignedNewTask; type: AnyTaskType } => {
     const type = types.get(task.type);
     if (!type) throw new ApiError("task_type_unknown", { details: { type: task.type, known: [...types.keys()] } });
     const params = checkedParams(type, task.params);
+    const secrets = checkedSecrets(type, task.secrets);
     const id = uuidv7();
     const expiresAt = new Date(Date.now() + (task.expiresInSeconds ?? type.expiresAfterSeconds) * 1000);
     const signature = signer.sign({
@@ -85,6 +90,7 @@ export function createEnqueue(options: {
       nodeId: task.nodeId,
       type: type.type,
       params,
+      sealedSecrets: secrets ? vault.seal(id, secrets) : null,
       idempotent: type.idempotent,
       timeoutSeconds: type.timeoutSeconds,
       capabilities: type.capabilities,
@@ -143,7 +149,7 @@ function deliveredOf(task: SignedNewTask, row: TaskRow | undefined): Delivered[]
   if (row?.status !== CLAIMED_STATUS) return [];
   const { id: task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision } = row;
   const offer = { task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision };
-  return [{ ...offer, stop: false, signature: task.signature }];
+  return [{ ...offer, stop: false, signature: task.signature, sealed_secrets: task.sealedSecrets ?? null }];
 }
 
 function checkedParams(type: AnyTaskType, params: unknown): unknown {

@@ -1,10 +1,23 @@
 // The task path as nodes use it, on the node-facing listener.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { reportProgress, reportResult, reportResults, waitForTasks } from "@holdfast/contracts/node/endpoints";
 import type { TaskResultReport, Verdict, WaitAnswer } from "@holdfast/contracts/node/protocol";
 import { heartbeatWanted, type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
 import type { TaskEngine } from "./engine.ts";
+
+/** The engine never sees it: it takes no task, renews no lease, replaces no poll, and leaves no evidence. */
+async function probed(
+  api: NodeApi,
+  nodeId: string,
+  { waitMs, ended }: { waitMs: number; ended: AbortSignal },
+): Promise<WaitAnswer> {
+  await sleep(waitMs, undefined, { signal: ended }).catch(() => undefined);
+  const standing = await api.directory.standing(nodeId);
+  const node = { status: standing?.status ?? "retired", reason: standing?.reason ?? null } as const;
+  return { node, tasks: [], cancel: [], probe: true };
+}
 
 type Reported = Pick<NodeCall<unknown>, "node" | "instanceId" | "correlationId">;
 
@@ -13,6 +26,7 @@ export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
     const { room, holding } = query;
     const waitMs = query.wait * 1000;
     const ended = signal();
+    if (query.probe) return probed(api, node.id, { waitMs, ended });
     const answer = await tasks.wait(node.id, { instanceId, room, holding, waitMs, signal: ended });
     const standing = await api.directory.standing(node.id);
     return {

@@ -4,7 +4,6 @@
 // next one does not hold it, and is offered it again.
 
 import type { Held } from "@holdfast/contracts/node/protocol";
-import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import type { Revision } from "../mechanisms/awaiting.ts";
 import { createBatches } from "../mechanisms/batches.ts";
@@ -13,6 +12,7 @@ import { createBetweenPolls } from "./between-polls.ts";
 import { selectDueNodes } from "./delivery-queries.ts";
 import { createHeldPolls, emptyResponse, type HeldPoll, type Poll, type PollResponse } from "./held-polls.ts";
 import { createHeldStream, type StreamOptions, type TaskStream, taskStreamOf } from "./held-streams.ts";
+import { type OpenerOptions, opener, type TaskSecrets } from "./secrets.ts";
 import { type Asking, type Delivered, deliver } from "./transitions/deliver.ts";
 
 export type Polls = {
@@ -34,15 +34,17 @@ export type Polls = {
 const CHECK_EVERY_MS = 1_000;
 const MOST_IN_ONE = 256;
 
-export function createPolls(options: {
+type PollsOptions = OpenerOptions & {
   /** Commits without waiting for the disk: a lost claim is made again. */
   sql: Sql;
   signals: Signals;
-  log: Log;
   /** Receives the offered tasks with their types, which are needed when the results arrive. */
   onOffered(offers: readonly (Revision & { type: string })[]): void;
-}): Polls {
+};
+
+export function createPolls(options: PollsOptions): Polls {
   const { sql, signals, log } = options;
+  const secretsOf = opener(options);
   const held = createHeldPolls();
   const betweenPolls = createBetweenPolls({ onUndelivered: (nodeId) => offerAnywhere(nodeId) });
   let stopped = false;
@@ -90,7 +92,7 @@ export function createPolls(options: {
   };
 
   const offerTo = (poll: HeldPoll, rows: readonly Delivered[], { mayHaveMore }: { mayHaveMore: boolean }) => {
-    const response = responseOf(rows);
+    const response = responseOf(rows, secretsOf);
     if (poll.stays) return poll.respond(response);
     const { nodeId, instanceId, asking } = poll;
     const offered = new Set(response.tasks.map((task) => task.task_id));
@@ -214,21 +216,28 @@ async function deliverWithRetry(sql: Sql, asking: Asking[]): Promise<Delivered[]
 }
 const UNIQUE_VIOLATION = "23505";
 
-function responseOf(rows: readonly Delivered[]): PollResponse {
+function responseOf(
+  rows: readonly Delivered[],
+  secretsOf: (row: Delivered) => TaskSecrets | undefined,
+): PollResponse {
   const offered = rows.filter((row) => !row.stop);
   // The statement returns its rows in no particular order.
   offered.sort((a, b) => b.priority - a.priority || (a.task_id < b.task_id ? -1 : 1));
   return {
-    tasks: offered.map((row) => ({
-      task_id: row.task_id,
-      node_id: row.node_id,
-      generation: row.generation,
-      task_type: row.type,
-      params: row.params,
-      expires_at: row.expires_at.toISOString(),
-      signature: row.signature,
-      correlation_id: row.correlation_id,
-    })),
+    tasks: offered.map((row) => {
+      const secrets = secretsOf(row);
+      return {
+        task_id: row.task_id,
+        node_id: row.node_id,
+        generation: row.generation,
+        task_type: row.type,
+        params: row.params,
+        ...(secrets ? { secrets } : {}),
+        expires_at: row.expires_at.toISOString(),
+        signature: row.signature,
+        correlation_id: row.correlation_id,
+      };
+    }),
     cancel: rows.filter((row) => row.stop).map((row) => row.task_id),
   };
 }

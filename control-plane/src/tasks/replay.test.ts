@@ -32,6 +32,11 @@ describe("a replay", () => {
     }
   });
 
+  it("TASK-05 is refused for types with secrets, which are gone", () => {
+    const refusal = replayRefusal({ ...task, status: "expired" }, { ...type, secrets: ["key"] });
+    expect(refusal?.message).toContain("secrets, which were erased");
+  });
+
   it("DRIFT-04 is refused for what the control plane repeats itself, and for what was replayed", () => {
     expect(replayRefusal({ ...task, status: "expired" }, { ...type, byHand: false })?.message).toContain("itself");
     expect(replayRefusal({ ...task, status: "expired", replayed_by: "id-2" }, type)?.nextStep).toContain("id-2");

@@ -33,7 +33,10 @@ type Judged = Pick<Replayed, "id" | "type" | "status" | "idempotent" | "lease_ov
 };
 
 /** Undefined: it can be replayed. */
-export function replayRefusal(task: Judged, type: Pick<AnyTaskType, "idempotent" | "byHand"> | undefined) {
+export function replayRefusal(
+  task: Judged,
+  type: Pick<AnyTaskType, "idempotent" | "byHand" | "secrets"> | undefined,
+) {
   if (!task.idempotent || type?.idempotent === false) {
     return refused(
       `Tasks of type ${task.type} must not run twice, and it is not known how far this one got.`,
@@ -44,6 +47,12 @@ export function replayRefusal(task: Judged, type: Pick<AnyTaskType, "idempotent"
     return refused(
       `Tasks of type ${task.type} are created by the control plane, which repeats them itself.`,
       "Use the endpoint that the task belongs to, such as the repair of an allocation.",
+    );
+  }
+  if (type?.secrets?.length) {
+    return refused(
+      `Tasks of type ${task.type} have secrets, which were erased when this one ended.`,
+      "Use the endpoint that the task belongs to: it provides them again.",
     );
   }
   if (task.replayed_by !== null) {

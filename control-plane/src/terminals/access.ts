@@ -21,13 +21,17 @@ export const lostAccessCode = (sql: Queryable) => sql`(
     WHEN n.revoked_at IS NOT NULL THEN 'terminal_node_revoked'
     WHEN n.status = 'quarantined' THEN 'terminal_node_quarantined'
     WHEN a.status IN ('releasing', 'released') THEN 'terminal_allocation_released'
+    WHEN l.status IN ('terminated', 'failed', 'orphaned') THEN 'terminal_vm_ended'
     WHEN ${signInEnded(sql, "s")} THEN 'terminal_signed_out'
     WHEN s.actor_type = 'token' AND NOT EXISTS (SELECT FROM (${opener(sql)}) AS o) THEN 'terminal_api_token_ended'
+    WHEN s.lease_id IS NOT NULL THEN CASE
+      WHEN NOT EXISTS (SELECT FROM (${opener(sql)}) AS o WHERE o.writes_leases) THEN 'terminal_access_ended' END
     WHEN a.status <> 'active' OR NOT EXISTS (
       SELECT FROM (${opener(sql)}) AS o
       WHERE (o.administers OR NOT a.own_account) AND ${reaches(sql, openerSql(sql), "use")}) THEN 'terminal_access_ended'
     END
-  FROM allocations a JOIN nodes n ON n.id = s.node_id WHERE a.id = s.allocation_id)`;
+  FROM nodes n LEFT JOIN allocations a ON a.id = s.allocation_id LEFT JOIN vm_leases l ON l.id = s.lease_id
+  WHERE n.id = s.node_id)`;
 
 export const accessIsLost = (sql: Queryable) => sql`(${lostAccessCode(sql)} IS NOT NULL)`;
 
@@ -40,18 +44,20 @@ const openerSql = (sql: Queryable): CallerSql => ({
 /** Who opened the session `s`, as `callerOf` would return them now. No row: they may no longer act in the organization. */
 const opener = (sql: Queryable) => sql`
   SELECT u.id AS user_id, NULL::uuid AS token_id,
-    CASE WHEN m.role IS NULL THEN u.operator ELSE m.role <> 'member' END AS administers
+    CASE WHEN m.role IS NULL THEN u.operator ELSE m.role <> 'member' END AS administers,
+    CASE WHEN m.role IS NULL THEN u.operator ELSE m.role <> 'member' END AS writes_leases
   FROM users u LEFT JOIN memberships m ON m.user_id = u.id AND m.org_id = s.org_id
   WHERE s.actor_type = 'user' AND u.id = s.actor_id AND (u.operator OR m.user_id IS NOT NULL)
   UNION ALL
   SELECT t.created_by, CASE WHEN t.created_by IS NULL THEN t.id END,
-    t.role <> 'member' AND (t.scopes IS NULL OR 'allocations:admin' = ANY (t.scopes))
+    t.role <> 'member' AND (t.scopes IS NULL OR 'allocations:admin' = ANY (t.scopes)),
+    t.role <> 'member' AND (t.scopes IS NULL OR 'leases:write' = ANY (t.scopes))
   FROM api_tokens t
   WHERE s.actor_type = 'token' AND t.id = s.actor_id AND t.revoked_at IS NULL
     AND (t.expires_at IS NULL OR t.expires_at > now())
     AND ${isBacked(sql, "api_token")}
   UNION ALL
-  SELECT NULL, NULL, true WHERE s.actor_type = 'local_operator'`;
+  SELECT NULL, NULL, true, true WHERE s.actor_type = 'local_operator'`;
 
 /** Requests that these terminals close, and returns their ids. Rows locked by others are left for the next run. */
 export async function endLostAccess(system: Sql): Promise<string[]> {

@@ -63,17 +63,18 @@ function correlationIdOf(note: Note): string | null {
 
 function auditFieldsOf(
   note: Note,
-  { allocation_id }: SessionRow,
+  { allocation_id, lease_id }: SessionRow,
 ): Pick<NewAuditEvent, "action" | "result" | "reason" | "details"> {
+  const at = lease_id === null ? { allocation_id } : { lease_id };
   switch (note.type) {
     case "opened":
-      return { action: "terminal.open", result: "allowed", details: { allocation_id, seconds: note.seconds } };
+      return { action: "terminal.open", result: "allowed", details: { ...at, seconds: note.seconds } };
     case "attached":
-      return { action: "terminal.attach", result: "allowed", details: { allocation_id } };
+      return { action: "terminal.attach", result: "allowed", details: at };
     case "failed":
       return {
         ...{ action: "terminal.fail", result: "failed", reason: note.failure.code },
-        details: { allocation_id, detail: note.failure.detail },
+        details: { ...at, detail: note.failure.detail },
       };
     case "closed": {
       const { reason, failure, exit, bytesIn: bytes_in, bytesOut: bytes_out } = note;
@@ -83,7 +84,7 @@ function auditFieldsOf(
       const detail = failure?.detail ?? null;
       return {
         ...{ action: "terminal.close", ...outcome },
-        details: { allocation_id, reason, detail, exit, bytes_in, bytes_out },
+        details: { ...at, reason, detail, exit, bytes_in, bytes_out },
       };
     }
   }

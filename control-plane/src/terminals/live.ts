@@ -9,5 +9,5 @@ export const terminalTopic = {
   signal: "terminal",
   select: (system, ids) => system`
     SELECT s.id, s.org_id, s.node_id, ${allocationWithGrants(system)}, s.user_key, now() AS read_at
-    FROM terminal_sessions s JOIN allocations a ON a.id = s.allocation_id WHERE s.id = ANY(${ids}::uuid[])`,
+    FROM terminal_sessions s LEFT JOIN allocations a ON a.id = s.allocation_id WHERE s.id = ANY(${ids}::uuid[])`,
 } satisfies LiveTopic;

@@ -21,6 +21,7 @@ import { hasOldTerminalAddress } from "../profiles/profile.ts";
 import type { TaskEnding, TaskEngine } from "../tasks/engine.ts";
 import { selectTask } from "../tasks/queries.ts";
 import { noteTask, type Opening, selectOpening } from "./queries.ts";
+import { startConsole } from "./start-console.ts";
 
 /** Timers may fire a little early. */
 const CLOCK_MS = 20;
@@ -93,24 +94,19 @@ async function startTask(
   size: Size,
 ): Promise<string> {
   const seconds = taskSeconds(session.left_ms);
-  const { id } = await tasks.start({
-    nodeId: session.node_id,
-    type: "terminal.open",
-    params: {
-      session_id: session.id,
-      allocation_id: session.allocation_id,
-      username: session.username,
-      ...size,
-      correlation_id: session.correlation_id,
-      within_seconds: seconds,
-      detached_seconds: detachedSeconds,
-    },
+  const { id: session_id, allocation_id, username, correlation_id, node_id: nodeId } = session;
+  const times = { within_seconds: seconds, detached_seconds: detachedSeconds };
+  const common = {
+    nodeId,
     priority: 9,
     expiresInSeconds: seconds,
     by: actorOf(session),
-    allocationId: session.allocation_id,
-    correlationId: session.correlation_id,
-  });
+    correlationId: correlation_id,
+  };
+  const params = { session_id, allocation_id, username, ...size, correlation_id, ...times };
+  const { id } = await (allocation_id === null
+    ? startConsole(tasks, session, { common, times })
+    : tasks.start({ ...common, type: "terminal.open", params, allocationId: allocation_id }));
   // The task is queued whether or not this is stored.
   await noteTask(system, session.id, { id, sentAt: new Date().toISOString() }).then(
     () => onSent(session.id),
@@ -151,6 +147,7 @@ async function timeout({ system }: OpenOptions, session: Opening, message?: stri
 const byTaskFailure: Record<CommonFailure, TerminalFailureCode> = {
   task_type_unknown: "terminal_open_not_taken",
   task_params_invalid: "terminal_open_not_taken",
+  task_secrets_missing: "terminal_open_not_taken",
   task_signature_invalid: "terminal_open_not_taken",
   task_key_unknown: "terminal_open_not_taken",
   task_wrong_node: "terminal_open_not_taken",

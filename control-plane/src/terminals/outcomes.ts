@@ -6,7 +6,8 @@ import type { Applied } from "./events.ts";
 
 export type TerminalOutcome = {
   nodeId: string;
-  allocationId: string;
+  /** Null: it is the console of a VM. */
+  allocationId: string | null;
   value: "ready" | TerminalFailureCode;
   at: Date;
   /** The last step of the opening that was reached. */

@@ -1,8 +1,10 @@
-// The allocation and the node that a terminal is opened on, and why it cannot be opened there.
+// The allocation or the VM that a terminal is opened at, with its node, and why it cannot be opened there.
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
+import type { LeaseState } from "@holdfast/contracts/endpoints/leases";
 import type { NodeStatus } from "@holdfast/contracts/node/protocol";
 import type { TerminalOwner } from "@holdfast/contracts/reasons/owners";
+import { leaseStateTitles } from "@holdfast/contracts/words/vm-titles";
 import type { Tx } from "../database/connect.ts";
 
 export type Place = {
@@ -50,6 +52,12 @@ const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reaso
 export function refusalOf(place: Place, purpose: "open" | "attach"): Refusal | undefined {
   if (place.status !== "active")
     return { reason: `allocation_${place.status}`, owner: "tenant", ...inactive[place.status] };
+  return nodeRefusalOf(place, purpose);
+}
+
+type PlaceOfNode = Pick<Place, "node_name" | "node_status" | "node_revoked">;
+
+function nodeRefusalOf(place: PlaceOfNode, purpose: "open" | "attach"): Refusal | undefined {
   const draining = place.node_status === "draining" && purpose === "attach";
   if (!place.node_revoked && (place.node_status === "active" || draining)) return undefined;
   const state = place.node_revoked ? "revoked" : place.node_status;
@@ -58,5 +66,33 @@ export function refusalOf(place: Place, purpose: "open" | "attach"): Refusal | u
     owner: "node",
     message: `The node ${place.node_name} is ${state} and takes no new work.`,
     nextStep: "Contact the operator of the node. The node's page shows the reason and the time.",
+  };
+}
+
+export type ConsolePlace = PlaceOfNode & { id: string; status: LeaseState; node_id: string | null };
+
+export async function selectConsolePlace(tx: Tx, leaseId: string): Promise<ConsolePlace | undefined> {
+  const [row] = await tx<ConsolePlace[]>`
+    SELECT l.id, l.status, l.host_id AS node_id, n.name AS node_name, n.status AS node_status,
+      n.revoked_at IS NOT NULL AS node_revoked
+    FROM vm_leases l LEFT JOIN nodes n ON n.id = l.host_id WHERE l.id = ${leaseId}`;
+  return row;
+}
+
+/** A VM that is being removed keeps its consoles until it is gone. */
+const withConsole: ReadonlySet<LeaseState> = new Set(["booting", "connected", "running"]);
+
+/** Undefined if the console may be opened. */
+export function consoleRefusalOf(place: ConsolePlace, purpose: "open" | "attach"): Refusal | undefined {
+  if (withConsole.has(place.status) || (place.status === "terminating" && purpose === "attach"))
+    return nodeRefusalOf(place, purpose);
+  const waits = place.status === "requested" || place.status === "provisioning";
+  return {
+    reason: `lease_${place.status}`,
+    owner: "tenant",
+    message: `The lease has no running VM: ${leaseStateTitles[place.status].title.toLowerCase()}.`,
+    nextStep: waits
+      ? "Wait until its VM boots, then try again."
+      : "Request another VM. The lease's page says how this one ended.",
   };
 }

@@ -20,7 +20,11 @@ const rowIsLive = terminalIsLive();
 export type SessionRow = {
   id: string;
   org_id: string;
-  allocation_id: string;
+  /** Either this or a lease. */
+  allocation_id: string | null;
+  lease_id: string | null;
+  /** Of the lease, at the moment. */
+  vm_id: string | null;
   node_id: string;
   username: string;
   node_name: string;
@@ -48,8 +52,11 @@ export type SessionRow = {
   bytes_out: string | null;
 };
 
+/** In place of a user's name. */
+export const CONSOLE = "console";
+
 const columns = (db: Queryable) => db`
-  s.id, s.org_id, s.allocation_id, s.node_id, a.username, n.name AS node_name, s.state, s.user_key, s.actor_type,
+  s.id, s.org_id, s.allocation_id, s.lease_id, l.vm_id, s.node_id, coalesce(a.username, ${CONSOLE}) AS username, n.name AS node_name, s.state, s.user_key, s.actor_type,
   s.actor_id, s.actor_name, s.role, s.correlation_id, s.chain, s.failure, s.task_id, s.gateway_id, s.attached,
   s.attachment_at, ${endsAt(db)} AS ends_at, s.created_at, s.close_code, s.closed_at, s.close_reason, s.exit, s.bytes_in, s.bytes_out`;
 
@@ -60,13 +67,15 @@ const endsAt = (db: Queryable) => db`
     ELSE least(s.ends_by, coalesce(s.attachment_at, s.heard_at) + s.detached_seconds * interval '1 second') END`;
 
 const joined = (db: Queryable) => db`
-  terminal_sessions s JOIN allocations a ON a.id = s.allocation_id JOIN nodes n ON n.id = s.node_id`;
+  terminal_sessions s JOIN nodes n ON n.id = s.node_id LEFT JOIN allocations a ON a.id = s.allocation_id
+  LEFT JOIN vm_leases l ON l.id = s.lease_id`;
 
 export function toTerminal(row: SessionRow): TerminalSession {
   const failure = toFailure(row);
   return {
     id: row.id,
     allocation_id: row.allocation_id,
+    lease_id: row.lease_id,
     username: row.username,
     node_id: row.node_id,
     node_name: row.node_name,
@@ -108,6 +117,7 @@ export type NewSession = Pick<
   SessionRow,
   | "org_id"
   | "allocation_id"
+  | "lease_id"
   | "node_id"
   | "user_key"
   | "correlation_id"
@@ -122,9 +132,9 @@ export async function insertSession(tx: Tx, id: string, session: NewSession): Pr
   const { openSeconds, longestSeconds, detachedSeconds: detached_seconds, ...row } = session;
   const chain = { token_ready: new Date().toISOString() };
   await tx`
-    INSERT INTO terminal_sessions (id, org_id, allocation_id, node_id, user_key, correlation_id, actor_type, actor_id,
+    INSERT INTO terminal_sessions (id, org_id, allocation_id, lease_id, node_id, user_key, correlation_id, actor_type, actor_id,
       actor_name, role, sign_in_id, chain, detached_seconds, opening_until, ends_by)
-    VALUES (${id}, ${row.org_id}, ${row.allocation_id}, ${row.node_id}, ${row.user_key}, ${row.correlation_id},
+    VALUES (${id}, ${row.org_id}, ${row.allocation_id}, ${row.lease_id}, ${row.node_id}, ${row.user_key}, ${row.correlation_id},
       ${row.actor_type}, ${row.actor_id}, ${row.actor_name}, ${row.role}, ${row.sign_in_id}, ${tx.json(chain)}, ${detached_seconds},
       now() + ${TOKEN_SECONDS + openSeconds} * interval '1 second', now() + ${longestSeconds} * interval '1 second')`;
 }
@@ -174,6 +184,7 @@ export async function lockSession(tx: Tx, id: string): Promise<SessionRow | unde
 
 export type SessionFilter = {
   allocationId: string | undefined;
+  leaseId: string | undefined;
   nodeId: string | undefined;
   state: TerminalState | undefined;
   correlationId: string | undefined;
@@ -182,7 +193,7 @@ export type SessionFilter = {
 /** The caller's own terminals on allocations that the caller can still see, and all on those that the caller manages. */
 const isSeenBy = (tx: Tx, { caller, userKey }: Viewer) => {
   const who = callerSql(tx, caller);
-  return tx`(${reaches(tx, who, "manage")} OR (s.user_key = ${userKey} AND ${reaches(tx, who, "view")}))`;
+  return tx`(${reaches(tx, who, "manage")} OR (s.user_key = ${userKey} AND (s.lease_id IS NOT NULL OR ${reaches(tx, who, "view")})))`;
 };
 
 export type Viewer = { caller: Caller; userKey: string };
@@ -197,6 +208,7 @@ export async function selectSessions(
     SELECT ${columns(tx)} FROM ${joined(tx)}
     WHERE s.id < ${page.before} AND ${isSeenBy(tx, viewer)}
       ${filter.allocationId === undefined ? tx`` : tx`AND s.allocation_id = ${filter.allocationId}`}
+      ${filter.leaseId === undefined ? tx`` : tx`AND s.lease_id = ${filter.leaseId}`}
       ${filter.nodeId === undefined ? tx`` : tx`AND s.node_id = ${filter.nodeId}`}
       ${filter.state === undefined ? tx`` : tx`AND s.state = ${filter.state}`}
       ${filter.correlationId === undefined ? tx`` : tx`AND s.id IN (${withCorrelationId(tx, filter.correlationId)})`}
@@ -266,7 +278,7 @@ export async function requestClose(tx: Tx, id: string, code: string): Promise<vo
 export type Claimed = {
   id: string;
   org_id: string;
-  allocation_id: string;
+  allocation_id: string | null;
   node_id: string;
   user_key: string;
   correlation_id: string;

@@ -2,6 +2,7 @@
 
 import {
   closeTerminal,
+  createConsoleToken,
   createTerminalToken,
   getTerminal,
   listMyTerminals,
@@ -10,7 +11,6 @@ import {
 } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
 import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import { uuidv7 } from "@holdfast/kit/uuid";
 import { callerOf } from "../allocations/access.ts";
 import { selectAllocation } from "../allocations/queries.ts";
 import { accessOf, readAllocation, requireRow } from "../allocations/read.ts";
@@ -20,16 +20,12 @@ import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute, signedInRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
 import { withOrg } from "../database/connect.ts";
-import { presentGateways } from "../internal-api/gateways.ts";
-import { makeSecret } from "../mechanisms/secrets.ts";
-import { type Actor, keyOf } from "../people/actor.ts";
+import { holdsScope, keyOf } from "../people/actor.ts";
+import { counted, createToken, purposeOf, readForToken } from "./create-token.ts";
 import { applyEvents } from "./events.ts";
-import { type Place, refusalOf, selectPlace } from "./place.ts";
+import { consoleRefusalOf, type Place, refusalOf, selectConsolePlace, selectPlace } from "./place.ts";
 import {
-  countUnused,
-  insertSession,
-  insertToken,
-  type NewSession,
+  CONSOLE,
   requestClose,
   type SessionRow,
   selectOwnOpen,
@@ -44,47 +40,49 @@ export function terminalRoutes(api: ApiContext): void {
   const { limits, watch } = api.terminals;
 
   orgRoute(api, createTerminalToken, async (call) => {
-    const { params, body, org, actor, tx, touched, afterCommit, correlationId } = call;
-    const userKey = keyOf(actor);
+    const { params, body, org, actor, tx, correlationId } = call;
     const caller = callerOf(call);
-    const [seen, place, there, unused, gateways] = await Promise.all([
+    const [seen, place, common] = await Promise.all([
       selectAllocation(tx, params.allocation_id, caller),
       selectPlace(tx, params.allocation_id),
-      body.session_id === undefined ? undefined : selectSession(tx, body.session_id),
-      countUnused(tx, userKey),
-      presentGateways(api.system),
+      readForToken(api, { tx, actor, sessionId: body.session_id }),
     ]);
     const row = requireRow(seen, caller, "use");
     if (!place) throw new ApiError("not_found");
-    const purpose = body.session_id === undefined ? "open" : "attach";
-    if (purpose === "attach" && !isAttachable(there, place, userKey)) {
-      throw new ApiError("terminal_session_unknown");
-    }
+    const purpose = purposeOf(common, (session) => session.allocation_id === place.id);
     if (place.own_account && !caller.administers) throw counted(api, notForMembers(org.role));
     refuseUnusable(api, place, { purpose, correlationId });
-    refuseTooMany(unused, limits.terminalsPerUser);
-    const gateway = gateways.find(({ id }) => id === there?.gateway_id) ?? gateways[0];
-    if (!gateway) throw counted(api, new ApiError("terminal_gateway_missing"));
-    const sessionId = there?.id ?? uuidv7();
-    const { secret, hash } = makeSecret("terminal");
-    // Pipelined: both statements take one round trip.
-    const session = there ? undefined : insertSession(tx, sessionId, newSession(api, call, place));
-    const offset = body.offset ?? null;
-    const signInId = signInOf(actor);
-    const token = { orgId: org.id, sessionId, hash, userKey, signInId, purpose, offset, correlationId } as const;
-    const [{ expires_at }] = await Promise.all([insertToken(tx, token), session]);
-    const name = `${place.username}@${place.node_name}`;
     const byGrant = accessOf(caller, row) === "use" ? { granted_by_owner: row.owner_name } : {};
-    touched({ type: "terminal", id: sessionId, name }, { allocation_id: place.id, purpose, ...byGrant });
-    afterCommit(() => watch.changed(sessionId));
-    return {
-      token: secret,
-      url: gateway.terminal_url,
-      session_id: sessionId,
-      correlation_id: correlationId,
-      expires_at: expires_at.toISOString(),
-      deadline_seconds: limits.terminalOpenSeconds,
-    };
+    const target = { allocation_id: place.id, lease_id: null, node_id: place.node_id };
+    const name = `${place.username}@${place.node_name}`;
+    return createToken(api, call, {
+      common,
+      target,
+      name,
+      details: { allocation_id: place.id, purpose, ...byGrant },
+    });
+  });
+
+  orgRoute(api, createConsoleToken, async (call) => {
+    const { params, body, org, actor, tx } = call;
+    if (!holdsScope(actor, org.role, "terminals:use"))
+      throw new ApiError("forbidden", { details: { needed: "terminals:use", role: org.role } });
+    const [place, common] = await Promise.all([
+      selectConsolePlace(tx, params.lease_id),
+      readForToken(api, { tx, actor, sessionId: body.session_id }),
+    ]);
+    if (!place) throw new ApiError("not_found");
+    const purpose = purposeOf(common, (session) => session.lease_id === place.id);
+    const refusal = consoleRefusalOf(place, purpose);
+    if (refusal) {
+      const { reason, owner, message, nextStep } = refusal;
+      const details = { reason, owner, lease: place.status, node: place.node_name };
+      throw counted(api, new ApiError("terminal_token_mint_failed", { message, nextStep, details }));
+    }
+    if (place.node_id === null) throw new ApiError("not_found");
+    const target = { allocation_id: null, lease_id: place.id, node_id: place.node_id };
+    const name = `${CONSOLE}@${place.node_name}`;
+    return createToken(api, call, { common, target, name, details: { lease_id: place.id, purpose } });
   });
 
   orgRoute(api, listTerminals, async (call) => {
@@ -92,6 +90,7 @@ export function terminalRoutes(api: ApiContext): void {
     const viewer = { caller: callerOf(call), userKey: keyOf(call.actor) };
     const filter = {
       allocationId: query.allocation_id,
+      leaseId: query.lease_id,
       nodeId: query.node_id,
       state: query.state,
       correlationId: query.correlation_id,
@@ -119,7 +118,8 @@ export function terminalRoutes(api: ApiContext): void {
   orgRoute(api, closeTerminal, async (call) => {
     const { params, tx, touched, afterCommit } = call;
     const session = await readSession(call, params.terminal_id);
-    touched(targetOf(session), { allocation_id: session.allocation_id, state: session.state });
+    const { allocation_id, lease_id, state } = session;
+    touched(targetOf(session), { ...(lease_id === null ? { allocation_id } : { lease_id }), state });
     if (!hasEnded(session.state)) {
       await requestClose(tx, session.id, "terminal_closed");
       // No gateway has claimed it, so none would report that it is closed.
@@ -149,16 +149,6 @@ export function terminalRoutes(api: ApiContext): void {
   });
 }
 
-/** A shell of the same person or token on the same allocation; any other is reported as unknown. */
-function isAttachable(session: SessionRow | undefined, place: Place, userKey: string): boolean {
-  return (
-    session?.allocation_id === place.id &&
-    session.user_key === userKey &&
-    !hasEnded(session.state) &&
-    session.close_code === null
-  );
-}
-
 function refuseUnusable(
   api: ApiContext,
   place: Place,
@@ -172,47 +162,7 @@ function refuseUnusable(
   throw counted(api, new ApiError("terminal_token_mint_failed", { message, nextStep, details }));
 }
 
-/** One person may have as many unused tokens as open terminals. */
-function refuseTooMany({ unused, wait }: { unused: number; wait: number }, most: number): void {
-  if (unused < most) return;
-  throw new ApiError("rate_limit_exceeded", {
-    message: `You have ${unused} unused terminal tokens, which is the maximum per person or token.`,
-    nextStep: "Use one of them, or wait until the first expires.",
-    headers: { "retry-after": String(Math.max(1, wait)) },
-    details: { reason: "unused_tokens", limit: most, retry_after_seconds: Math.max(1, wait) },
-  });
-}
-
-function newSession(
-  { terminals: { limits } }: ApiContext,
-  { org, actor, correlationId }: OrgCall<typeof createTerminalToken>,
-  place: Place,
-): NewSession {
-  return {
-    org_id: org.id,
-    allocation_id: place.id,
-    node_id: place.node_id,
-    user_key: keyOf(actor),
-    correlation_id: correlationId,
-    ...auditActor(actor, org.role),
-    sign_in_id: signInOf(actor),
-    openSeconds: limits.terminalOpenSeconds,
-    longestSeconds: limits.terminalLongestSeconds,
-    detachedSeconds: limits.terminalDetachedSeconds,
-  };
-}
-
-/** The browser session: the terminal closes when it ends. */
-function signInOf(actor: Actor): string | null {
-  return actor.type === "user" ? actor.sessionId : null;
-}
-
-function counted(api: ApiContext, error: ApiError): ApiError {
-  api.terminals.metrics.failed(error.code);
-  return error;
-}
-
-/** The caller's own terminal, or one on an allocation that the caller manages; any other is reported as not found. */
+/** The caller's own terminal, or one on an allocation or a VM that the caller manages; any other is reported as not found. */
 async function readSession(
   { tx, actor, org }: Pick<OrgCall<unknown>, "tx" | "actor" | "org">,
   id: string,
@@ -221,6 +171,10 @@ async function readSession(
   if (!session) throw new ApiError("not_found");
   const own = session.user_key === keyOf(actor);
   const caller = callerOf({ actor, org });
+  if (session.allocation_id === null) {
+    if (!own && !caller.administers) throw new HiddenError();
+    return session;
+  }
   const row = await readAllocation(tx, caller, session.allocation_id, "view");
   if (!own && accessOf(caller, row) !== "manage") throw new HiddenError();
   return session;

@@ -1,6 +1,7 @@
 // What the background jobs of a worker process have at hand.
 
 import type { Log } from "@holdfast/service/log";
+import type { OwnProcess } from "@holdfast/service/log-store/own-process";
 import type { Sql } from "../database/connect.ts";
 import type { JobReports } from "../mechanisms/background/report.ts";
 import type { Signals } from "../mechanisms/signals.ts";
@@ -14,6 +15,8 @@ export type WorkerContext = {
   log: Log;
   presence: Presence;
   policies: Policies;
+  /** The log lines and settings of this process. */
+  own: OwnProcess;
   /** Of the jobs of this process. */
   reports(): JobReports;
 };

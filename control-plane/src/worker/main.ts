@@ -4,6 +4,7 @@
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError, type Values } from "@holdfast/kit/settings";
 import type { Log } from "@holdfast/service/log";
+import { type OwnProcess, unknownProcess } from "@holdfast/service/log-store/own-process";
 import { version } from "@holdfast/service/version";
 import { openPool } from "../database/connect.ts";
 import { deriveLogins } from "../database/logins.ts";
@@ -18,7 +19,11 @@ import { workerSettings } from "./settings.ts";
 
 const jobs = Object.values(modules).flatMap((module) => [...module.workerJobs]);
 
-export async function startWorker(given: Values<typeof workerSettings>, log: Log): Promise<RunningProcess> {
+export async function startWorker(
+  given: Values<typeof workerSettings>,
+  log: Log,
+  own: OwnProcess = unknownProcess,
+): Promise<RunningProcess> {
   const url = given.systemDatabaseUrl ?? (given.databaseUrl && deriveLogins(given.databaseUrl).systemUrl);
   if (!url) {
     throw new UsageError(
@@ -35,7 +40,7 @@ export async function startWorker(given: Values<typeof workerSettings>, log: Log
   const reports = () => background?.reports() ?? {};
   background = startBackground<WorkerContext & { settings: typeof settings }>({
     jobs,
-    context: { system, signals, log, presence, policies, reports, settings },
+    context: { system, signals, log, presence, policies, reports, own, settings },
     signals,
     turns,
     log,

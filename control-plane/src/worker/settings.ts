@@ -1,6 +1,6 @@
 // Settings of the worker process: its own and those of all modules.
 
-import { dispatchTokenSetting, gatewayHttpUrlSetting, logLevelSetting } from "@holdfast/service/settings";
+import { logLevelSetting, logStoreSettings } from "@holdfast/service/settings";
 import { systemDatabaseSettings } from "../database/settings.ts";
 import { settingsOf } from "../module.ts";
 import * as modules from "../modules.ts";
@@ -8,7 +8,6 @@ import * as modules from "../modules.ts";
 export const workerSettings = {
   ...systemDatabaseSettings,
   ...settingsOf(modules, "workerSettings"),
-  dispatchToken: dispatchTokenSetting,
-  gatewayHttpUrl: gatewayHttpUrlSetting,
+  ...logStoreSettings,
   logLevel: logLevelSetting("HOLDFAST_WORKER_LOG_LEVEL"),
 };

@@ -1,13 +1,15 @@
 // Who runs the server, from which programs, and who may reach it. Most of this exists only for root.
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, readdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { lacks } from "../../../../scripts/facilities.mjs";
+import { atEnd } from "../../../../testkit/lifetime/at-end.ts";
 import { chooseAccount } from "./account.ts";
+import { prepareBinaries } from "./binaries.ts";
 import { startEmbeddedPostgres } from "./start.ts";
 import { ask, openSandbox, type Sandbox } from "./testing/sandbox.ts";
 
@@ -57,6 +59,30 @@ describe("PostgreSQL's programs", () => {
       await again.stop();
     },
   );
+});
+
+describe.skipIf(lacks("root"))("PostgreSQL's programs below a directory closed to the account", () => {
+  const nobody = { name: "nobody", uid: 65_534, gid: 65_534 };
+  const reachableIn = (directory: string): string => {
+    const closed = join(sandbox.directory, "../closed");
+    cpSync(installed, join(closed, "native"), { recursive: true, verbatimSymlinks: true });
+    chmodSync(closed, 0o700);
+    const native = join(closed, "native");
+    return prepareBinaries({ native, directory, account: nobody, onProgress: () => undefined }).postgres;
+  };
+
+  it("OPS-01 get second names on the same disk", () => {
+    mkdirSync(sandbox.directory, { recursive: true });
+    expect(statSync(reachableIn(sandbox.directory)).nlink).toBe(2);
+  });
+
+  it("OPS-01 are copied to another disk", () => {
+    const elsewhere = mkdtempSync("/dev/shm/holdfast-test-");
+    atEnd(() => rmSync(elsewhere, { recursive: true, force: true }));
+    expect(statSync(elsewhere).dev, "another disk").not.toBe(statSync(join(sandbox.directory, "..")).dev);
+    const { nlink, size } = statSync(reachableIn(elsewhere));
+    expect({ nlink, size }).toEqual({ nlink: 1, size: statSync(join(installed, "bin/postgres")).size });
+  });
 });
 
 describe("the account that runs it", () => {

@@ -45,6 +45,8 @@ export function observeEnded(options: { system: Sql; signals: Pick<Signals, "pub
 function observationOfTerminal(outcome: TerminalOutcome, now: number): NewObservation | undefined {
   const { nodeId, allocationId, value, at, step, correlationId } = outcome;
   if (value !== "ready" && !concernsNode(value)) return undefined;
+  // Of one VM, as others are of one allocation: the way to the node works.
+  if (allocationId === null && isOfAllocation(value)) return undefined;
   const reason: TerminalReason | undefined = value === "ready" ? undefined : terminalReasons[value];
   return {
     ...{ nodeId, kind: "terminal", value, correlationId },

@@ -7,6 +7,7 @@ import { errorCatalogue } from "@holdfast/contracts/errors";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { nextActions, type UserState } from "@holdfast/contracts/reasons/vocabulary";
 import { recoveryCheckTitles, taskStatusTitles, userStateTitles } from "@holdfast/contracts/words/state-titles";
+import { type KeptLine, presentLine } from "../../logs/lines.ts";
 import type { Checklist } from "../recovery/gate.ts";
 import type { StoredCause } from "../verdicts/stored.ts";
 
@@ -53,7 +54,40 @@ export type TerminalRow = {
   correlation_id: string;
 };
 
-type Entry = Omit<TraceEntry, "at"> & { at: Date };
+export type DeliveryRow = {
+  id: string;
+  event: string;
+  state: string;
+  kind: string;
+  attempts: number;
+  answer: string | null;
+  address: string | null;
+  at: Date;
+};
+export type ExecutionRow = {
+  id: string;
+  request_id: string;
+  kind: string;
+  status: string;
+  error: string | null;
+  correlation_id: string;
+  created_at: Date;
+  dispatched_at: Date | null;
+  accepted_at: Date | null;
+  finished_at: Date | null;
+};
+export type LeaseEventRow = {
+  lease_id: string;
+  host_id: string | null;
+  correlation_id: string;
+  actor_name: string;
+  at: Date;
+  event: string;
+  to_status: string | null;
+  message: string | null;
+};
+
+export type Entry = Omit<TraceEntry, "at"> & { at: Date };
 const empty = { code: null, detail: null, by: null, node_id: null, ref: null, correlation_id: null };
 
 export function ofIncident({ id, node_id, reason, closed_at, proof }: IncidentRow): Entry[] {
@@ -172,6 +206,53 @@ export function ofTerminal(row: TerminalRow): Entry {
   return {
     ...{ ...common, kind: "result", code: failure.code, detail: failure.detail ?? null },
     title: `Terminal failed: ${titleOf(failure.code)}`,
+  };
+}
+
+export function ofDelivery({ event, state, kind, attempts, answer, address, at }: DeliveryRow): Entry {
+  const where = address === null ? kind : `${kind} ${address}`;
+  const title = `Message ${event}: ${state}${attempts > 1 ? ` after ${attempts} attempts` : ""}`;
+  return { ...empty, at, kind: "notification", title, code: null, by: where, detail: answer };
+}
+
+export function ofExecution(row: ExecutionRow): Entry[] {
+  const { id, request_id, kind, correlation_id, error } = row;
+  const common = { ...empty, correlation_id, ref: { type: "execution", id } as const };
+  const steps = [
+    { at: row.created_at, kind: "action", title: `Step ${kind} requested` },
+    { at: row.dispatched_at, kind: "action", title: `Step ${kind} sent to an agent` },
+    { at: row.accepted_at, kind: "action", title: `Step ${kind} accepted by its agent` },
+    { at: row.finished_at, kind: "result", title: `Step ${kind} ${row.status}`, code: error },
+  ] as const;
+  return steps.flatMap(({ at, ...step }) => (at === null ? [] : [{ ...common, ...step, at, detail: request_id }]));
+}
+
+export function ofLeaseEvent(row: LeaseEventRow): Entry {
+  const { lease_id: id, host_id: node_id, correlation_id, actor_name: by, at, event, to_status, message } = row;
+  const title = `Lease ${to_status ?? event.replaceAll("_", " ")}`;
+  const isOver = to_status === "failed" || to_status === "terminated" || to_status === "orphaned";
+  return {
+    ...{ ...empty, at, kind: isOver ? "result" : "action", title, detail: message, by, node_id, correlation_id },
+    ref: { type: "lease", id },
+  };
+}
+
+/** Fields that say nothing to a reader of the line. */
+const unsaid: ReadonlySet<string> = new Set(["pid", "org_id", "err"]);
+
+export function ofLine(line: KeptLine): Entry {
+  const { at, process, level, message, correlation_id, fields } = presentLine(line);
+  const { err, node_id, code } = fields;
+  const said = Object.entries(fields).filter(([name]) => !unsaid.has(name));
+  const failure = typeof err === "object" && err !== null && "message" in err ? [String(err["message"])] : [];
+  const texts = said.map(
+    ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  return {
+    ...{ ...empty, at: new Date(at), kind: "log", title: `${level}: ${message}`, by: process, correlation_id },
+    code: typeof code === "string" ? code : null,
+    node_id: typeof node_id === "string" ? node_id : null,
+    detail: [...failure, ...texts].join(" ") || null,
   };
 }
 

@@ -18,7 +18,8 @@ export async function requestAgain(sql: Queryable, requests: readonly NewRequest
       WHERE ${leaves} ORDER BY e.id FOR NO KEY UPDATE OF e
     ), given AS (
       UPDATE executions e SET status = ${newStatus}, revision = e.revision + 1, finished_at = NULL, error = NULL,
-        payload = a.payload::json, output_erased_at = NULL, sealed_secret = a.sealed_secret, shell = a.shell,
+        payload = a.payload::json, output_erased_at = NULL, sealed_secret = a.sealed_secret, secret_id = a.secret_id,
+        secret_version = a.secret_version, shell = a.shell,
         connector = a.connector, selector_tag = a.selector_tag, selector_agent_id = a.selector_agent_id,
         timeout_ms = a.timeout_ms, wait_until = now() + a.wait_ms * interval '1 millisecond', declined_by = '{}',
         user_id = a.user_id, asked_elsewhere = e.asked_elsewhere OR e.asked_by <> a.asked_by

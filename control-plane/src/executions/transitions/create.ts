@@ -41,6 +41,9 @@ export type NewRequest = {
   /** JSON. */
   payload: string;
   sealedSecret: Buffer | null;
+  /** The named secret that it was taken from. */
+  secretId: string | null;
+  secretVersion: number | null;
   timeoutMs: number;
   waitMs: number;
   gatewayId: string;
@@ -69,6 +72,8 @@ const requested = rowsOf<NewRequest>({
   selector_agent_id: ["uuid", (one) => one.selectorAgentId],
   payload: ["text", (one) => one.payload],
   sealed_secret: ["bytea", (one) => one.sealedSecret],
+  secret_id: ["uuid", (one) => one.secretId],
+  secret_version: ["integer", (one) => one.secretVersion],
   timeout_ms: ["integer", (one) => one.timeoutMs],
   wait_ms: ["integer", (one) => one.waitMs],
   asked_by: ["uuid", (one) => one.gatewayId],
@@ -114,7 +119,7 @@ export async function insertRequests(
     ), given AS (
       INSERT INTO executions AS e (id, org_id, request_id, run_id, workflow_id, step_id, step_type, attempt, user_id, kind,
         shell, connector, selector_tag, selector_agent_id, payload, timeout_ms, wait_until, asked_by, correlation_id,
-        status, generation, agent_id, session_id, journal_id, signature, deadline_at, dispatched_at, sealed_secret)
+        status, generation, agent_id, session_id, journal_id, signature, deadline_at, dispatched_at, sealed_secret, secret_id, secret_version)
       SELECT p.id, p.org_id, p.request_id, p.run_id, p.workflow_id, p.step_id, p.step_type, p.attempt, p.user_id, p.kind,
         p.shell, p.connector, p.selector_tag, p.selector_agent_id, p.payload::json, p.timeout_ms,
         now() + p.wait_ms * interval '1 millisecond', p.asked_by, p.correlation_id,
@@ -122,7 +127,8 @@ export async function insertRequests(
         CASE WHEN p.assigned THEN p.chosen_id END, CASE WHEN p.assigned AND p.sent THEN p.chosen_session END,
         CASE WHEN p.assigned AND p.sent THEN p.journal_id END,
         CASE WHEN p.assigned THEN p.signature END, CASE WHEN p.assigned THEN p.deadline_at END,
-        CASE WHEN p.assigned THEN now() END, CASE WHEN NOT (p.assigned AND p.once) THEN p.sealed_secret END
+        CASE WHEN p.assigned THEN now() END, CASE WHEN NOT (p.assigned AND p.once) THEN p.sealed_secret END,
+        p.secret_id, p.secret_version
       FROM placed p ORDER BY p.request_id
       ON CONFLICT (request_id) DO NOTHING
       RETURNING e.id, e.request_id, e.agent_id, e.wait_until

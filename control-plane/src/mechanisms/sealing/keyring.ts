@@ -1,12 +1,12 @@
 // The sealed keys of the platform, stored in PostgreSQL and readable only with the KEK. A process
-// with another KEK than the one in use stops at start instead of failing later.
+// with another KEK than the one in use stops at start instead of failing later. What is sealed under the previous KEK stays
+// readable, and is rewrapped by `holdfast secret rewrap` (control-plane/src/secrets/kek/).
 
 import { UsageError } from "@holdfast/kit/settings";
 import type { Queryable, Sql, Tx } from "../../database/connect.ts";
-import { openEnvelope, rewrapKey, sealEnvelope } from "./envelope.ts";
+import { openEnvelope, sealEnvelope } from "./envelope.ts";
+import { KekMissing, type Keks, kekNamed } from "./keks.ts";
 import { sealingSettings } from "./settings.ts";
-
-export type Kek = { id: string; key: Buffer };
 
 export type Keyring = {
   /**
@@ -18,25 +18,13 @@ export type Keyring = {
   get(name: string, db?: Queryable): Promise<Buffer | undefined>;
 };
 
-type Keks = { current: Kek; previous?: Kek };
 type SealedRow = { name: string; kek_id: string; wrapped_key: Buffer; sealed_value: Buffer };
 
-/** Re-wraps what is still under the previous KEK and proves that everything can be opened. */
+/** Proves that everything can be opened. */
 export async function openKeyring(system: Sql, keks: Keks): Promise<Keyring> {
-  await system.begin(async (tx) => {
-    // Locks the rows, so that replicas starting together re-wrap each of them once.
-    const rows = await tx<SealedRow[]>`
-      SELECT name, kek_id, wrapped_key, sealed_value FROM sealed_keys ORDER BY name FOR UPDATE`;
-    for (const row of rows) {
-      open(row, keks);
-      if (row.kek_id === keks.current.id) continue;
-      const from = kekOf(row, keks).key;
-      const wrapped = rewrapKey({ from, to: keks.current.key }, row.name, row.wrapped_key);
-      await tx`
-        UPDATE sealed_keys SET kek_id = ${keks.current.id}, wrapped_key = ${wrapped}, wrapped_at = now()
-        WHERE name = ${row.name}`;
-    }
-  });
+  const rows = await system<SealedRow[]>`
+    SELECT name, kek_id, wrapped_key, sealed_value FROM sealed_keys ORDER BY name`;
+  for (const row of rows) open(row, keks);
 
   const get = async (name: string, db: Queryable = system) => {
     const [row] = await db<SealedRow[]>`
@@ -63,24 +51,31 @@ export async function openKeyring(system: Sql, keks: Keks): Promise<Keyring> {
 
 /** While a KEK is being replaced, replicas with both keys can read what replicas with either key have written. */
 function open(row: SealedRow, keks: Keks): Buffer {
-  const { key, setting } = kekOf(row, keks);
+  const kek = kekOf(row, keks);
   try {
-    return openEnvelope(key, row.name, { wrappedKey: row.wrapped_key, sealedValue: row.sealed_value });
+    return openEnvelope(kek.key, row.name, { wrappedKey: row.wrapped_key, sealedValue: row.sealed_value });
   } catch {
+    const { env } = kek === keks.current ? sealingSettings.kek : sealingSettings.previousKek;
     throw new UsageError(
-      `The key "${row.name}" is sealed under the KEK "${row.kek_id}", but ${setting} is a different key of that name. ` +
-        `Set ${setting} to the key that it was sealed with. Nothing was changed.`,
+      `The key "${row.name}" is sealed under the KEK "${row.kek_id}", but ${env} is a different key of that name. ` +
+        `Set ${env} to the key that it was sealed with. Nothing was changed.`,
     );
   }
 }
 
-function kekOf(row: SealedRow, keks: Keks): { key: Buffer; setting: string } {
-  if (row.kek_id === keks.current.id) return { key: keks.current.key, setting: sealingSettings.kek.env };
-  if (row.kek_id === keks.previous?.id)
-    return { key: keks.previous.key, setting: sealingSettings.previousKek.env };
-  throw new UsageError(
-    `The key "${row.name}" is sealed under the KEK "${row.kek_id}", but this process has "${keks.current.id}". ` +
-      "Set HOLDFAST_KEK_BASE64 and HOLDFAST_KEK_ID to that KEK, or set it as " +
-      "HOLDFAST_PREVIOUS_KEK_BASE64 and HOLDFAST_PREVIOUS_KEK_ID to change over to the new one.",
+function kekOf(row: SealedRow, keks: Keks) {
+  try {
+    return kekNamed(keks, row.kek_id);
+  } catch (error) {
+    throw error instanceof KekMissing ? kekNotSet(`The key "${row.name}" is`, error) : error;
+  }
+}
+
+/** `what`: the beginning of a sentence. */
+export function kekNotSet(what: string, { message, kekId }: KekMissing): UsageError {
+  return new UsageError(
+    `${what} ${message}. Set ${sealingSettings.previousKek.env} and ${sealingSettings.previousKekId.env} to the KEK "${kekId}" ` +
+      `and run \`holdfast secret rewrap\` to change over to the new one; or set ${sealingSettings.kek.env} and ` +
+      `${sealingSettings.kekId.env} to it to go on with it.`,
   );
 }

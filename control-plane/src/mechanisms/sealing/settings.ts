@@ -13,12 +13,12 @@ export const sealingSettings = {
     env: "HOLDFAST_KEK_ID",
     aliases: ["SECRETS_KEK_ID"],
     default: "local-1",
-    help: "Name of the key-encryption key. For a new key use a new name, and set the old one as the previous key.",
+    help: "Name of the key-encryption key. For a new key use a new name, set the old one as the previous key, and run `holdfast secret rewrap`.",
   }),
   previousKek: optional(kinds.key256, {
     env: "HOLDFAST_PREVIOUS_KEK_BASE64",
     secret: true,
-    help: "The previous key-encryption key: at start, the api re-wraps everything that is sealed with it.",
+    help: "A second key-encryption key, which the api can open and does not seal with: the one before, until `holdfast secret rewrap` has rewrapped everything; or the next one, while replicas are being restarted.",
   }),
   previousKekId: optional(kinds.text, {
     env: "HOLDFAST_PREVIOUS_KEK_ID",

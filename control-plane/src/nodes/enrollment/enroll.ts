@@ -28,6 +28,7 @@ import {
   takeToken,
   type UsedToken,
 } from "./token-use.ts";
+import { checkHostValues, registerUnknownHost } from "./vm-hosts.ts";
 
 export type EnrollmentRequest = {
   token: string;
@@ -42,6 +43,8 @@ type Dependencies = {
   authority: Authority;
   gate: Pick<IssuanceGate, "check">;
   directory: NodeDirectory;
+  /** For development: a VM host that no record exists of registers with any bootstrap token. */
+  allowUnknownHosts: boolean;
   log: Log;
 };
 type Joined = Enrolled & { changed?: () => void };
@@ -58,6 +61,8 @@ const bootstrapUses = { attempts: 30, windowSeconds: 60 * 60 };
  * known token that is refused by token. A legitimate machine waits a minute at most.
  */
 const failedJoins = { attempts: 60, windowSeconds: 60 };
+
+const UNKNOWN_HOST = "a host without a record was registered, because ALLOW_UNKNOWN_HOST_REGISTRATION is on";
 
 /** Only the hash of this part of a token is stored; the rest identifies the root that the agent trusts. */
 function secretOf(token: string): string {
@@ -77,10 +82,14 @@ export async function enroll(deps: Dependencies, request: EnrollmentRequest, fro
       await takeAttempt(deps.system, bootstrapUses, "bootstrap", secretHash.toString("hex"));
     }
     const key = readKeyRequest(request.csr);
+    checkHostValues(request);
     const use = { secretHash, keySha256: key.keySha256, nodeId: request.node_id };
     const { changed, ...enrolled } = await deps.system.begin(async (tx): Promise<Joined> => {
       const held = await holdNodeOf(tx, known, use);
-      const token = await takeToken(tx, use);
+      const unknown = await registerUnknownHost(tx, known, request, { allowed: deps.allowUnknownHosts, use });
+      if (unknown && "again" in unknown) return unknown.again;
+      if (unknown) deps.log.warn({ host_id: request.node_name }, UNKNOWN_HOST);
+      const token = unknown?.token ?? (await takeToken(tx, use));
       if (!token) return sameAgain(tx, use);
       const exchange = { token, key, request, clocks: { ours, database: known.now } };
       const joined = token.makes_node ? await join(deps, tx, exchange) : await rejoin(deps, tx, exchange, held);

@@ -78,7 +78,14 @@ export function enrollmentRoutes(api: ApiContext): void {
   publicRoute(api, enrollNode, async ({ body, address, correlationId }) => {
     const authority = requireAuthority(api);
     const { system, log, nodes } = api;
-    const deps = { system, log, authority, gate: nodes.gate, directory: nodes.directory };
+    const deps = {
+      system,
+      log,
+      authority,
+      gate: nodes.gate,
+      directory: nodes.directory,
+      allowUnknownHosts: nodes.allowUnknownHosts,
+    };
     const enrolled = await enroll(deps, body, { address, correlationId });
     return {
       ...toIssued(enrolled.certificate),

@@ -1,7 +1,12 @@
 // One HTTP request to somebody else's server: to the addresses that were checked, without following redirects, within a time
-// limit. Of the response, the status and the beginning of the body are read.
+// limit. Of a response to a message, the status and the beginning of the body are read.
 
-import { type ClientRequest, type IncomingMessage, request as overHttp } from "node:http";
+import {
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as overHttp,
+} from "node:http";
 import { request as overHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { version } from "@holdfast/service/version";
@@ -19,10 +24,21 @@ export type OutsideRequest = {
   timeLimitMs: number;
 };
 
+export type OutsideResponse = { status: number; headers: IncomingHttpHeaders; body: string };
+
 /** Throws when there is no response. */
 export async function requestOutside(options: OutsideRequest): Promise<Outcome> {
+  const { status, body } = await exchangeOutside(options, { mostBytes: MOST_BYTES });
+  return outcomeOf(status, body);
+}
+
+/** Reads no more of the body than `mostBytes`. Throws when there is no response. */
+export async function exchangeOutside(
+  options: OutsideRequest,
+  { mostBytes }: { mostBytes: number },
+): Promise<OutsideResponse> {
   const { url, addresses, method, body, timeLimitMs } = options;
-  const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+  const { promise, resolve, reject } = Promise.withResolvers<OutsideResponse>();
   const send = url.protocol === "https:" ? overHttps : overHttp;
   const request: ClientRequest = send(url, {
     method,
@@ -38,7 +54,8 @@ export async function requestOutside(options: OutsideRequest): Promise<Outcome> 
   });
   request.once("error", reject);
   request.once("response", (response) => {
-    beginningOf(response).then((text) => resolve(outcomeOf(response.statusCode ?? 0, text)), reject);
+    const { statusCode: status = 0, headers } = response;
+    beginningOf(response, mostBytes).then((text) => resolve({ status, headers, body: text }), reject);
   });
   request.end(body);
   return promise.finally(() => request.destroy());
@@ -50,18 +67,18 @@ function outcomeOf(status: number, text: string): Outcome {
   return { delivered, answer: shortened(`${status}${redirect} ${text}`) };
 }
 
-async function beginningOf(response: IncomingMessage): Promise<string> {
+async function beginningOf(response: IncomingMessage, mostBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {
     chunks.push(chunk as Buffer);
     bytes += (chunk as Buffer).length;
-    if (bytes >= MOST_BYTES) break;
+    if (bytes >= mostBytes) break;
   }
-  return Buffer.concat(chunks).subarray(0, MOST_BYTES).toString("utf8");
+  return Buffer.concat(chunks).subarray(0, mostBytes).toString("utf8");
 }
 
-function always(addresses: readonly string[]): LookupFunction {
+export function always(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all: wantsAll }, callback) => {
     const [first] = all;

@@ -55,7 +55,8 @@ const isOfThisDelivery = isCurrent("t", "r.delivery");
 /** Ends the row `t` as `r` reports it. */
 const endTask = new ConstantSql(`UPDATE tasks t SET
   status = ${newStatus.text}, result = r.result::json, failure = r.failure::json, timings = r.timings::json,
-  generation = r.delivery, reported = true, reported_by = r.instance_id, lease_until = NULL, finished_at = now(), revision = t.revision + 1`);
+  generation = r.delivery, reported = true, reported_by = r.instance_id, lease_until = NULL, finished_at = now(), revision = t.revision + 1,
+  sealed_secrets = NULL`);
 
 /** A task may occur in `results` only once. Returns one verdict for each task of its node, in no particular order. */
 export async function acceptResults(sql: Queryable, results: readonly ReportedResult[]): Promise<Judged[]> {

@@ -17,6 +17,7 @@ export async function requestCancel(tx: Tx, id: string): Promise<TaskRow | undef
       status = ${newStatus},
       failure = CASE WHEN ${endsIt} THEN ${failure}::text::json END,
       finished_at = CASE WHEN ${endsIt} THEN now() END,
+      sealed_secrets = CASE WHEN NOT (${endsIt}) THEN t.sealed_secrets END,
       cancel_requested_at = now(),
       revision = t.revision + 1
     WHERE t.id = ${id} AND (${endsIt} OR ${asksToStop}) AND t.cancel_requested_at IS NULL

@@ -13,6 +13,7 @@ export type SignedNewTask = {
   nodeId: string;
   type: string;
   params: unknown;
+  sealedSecrets?: Buffer | null;
   idempotent: boolean;
   timeoutSeconds: number;
   /** One of these must be in the node's last heartbeat; empty: none is required. */
@@ -39,10 +40,11 @@ export async function insertTask(
 ): Promise<TaskRow | undefined> {
   const [row] = await tx<TaskRow[]>`
     INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-      signature, expires_at, created_by, correlation_id, allocation_id, replays, routine, incident_id, status)
+      signature, expires_at, created_by, correlation_id, allocation_id, replays, routine, sealed_secrets, incident_id, status)
     SELECT ${task.id}, n.org_id, n.id, ${task.type}, ${JSON.stringify(task.params)}::text::json, ${task.idempotent},
       ${task.timeoutSeconds}, ${task.priority}, ${task.orderKey}, ${task.signature}, ${task.expiresAt},
-      ${task.by.actor_name}, ${task.correlationId}, ${task.allocationId}, ${task.replays ?? null}, ${routine}, ${openIncident},
+      ${task.by.actor_name}, ${task.correlationId}, ${task.allocationId}, ${task.replays ?? null}, ${routine},
+      ${task.sealedSecrets ?? null}, ${openIncident},
       ${initialStatus}
     FROM nodes n
     WHERE n.id = ${task.nodeId} AND n.status = 'active' AND n.revoked_at IS NULL
@@ -64,6 +66,7 @@ const asked = rowsOf<SignedNewTask>({
   node_id: ["uuid", (task) => task.nodeId],
   type: ["text", (task) => task.type],
   params: ["text", (task) => JSON.stringify(task.params)],
+  sealed_secrets: ["bytea", (task) => task.sealedSecrets ?? null],
   idempotent: ["boolean", (task) => task.idempotent],
   timeout_seconds: ["integer", (task) => task.timeoutSeconds],
   priority: ["smallint", (task) => task.priority],
@@ -90,10 +93,10 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
   const rows = await sql<MadeTask[]>`
     WITH asked AS ${tasks.length === 1 ? inlined : once} (${asked(tasks)}), made AS (
       INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-        signature, expires_at, created_by, correlation_id, allocation_id, incident_id, status, generation, revision,
-        lease_until, dispatched_at)
+        signature, expires_at, created_by, correlation_id, allocation_id, sealed_secrets, incident_id, status, generation,
+        revision, lease_until, dispatched_at)
       SELECT a.id, n.org_id, n.id, a.type, a.params::json, a.idempotent, a.timeout_seconds, a.priority, a.order_key,
-        a.signature, a.expires_at, a.created_by, a.correlation_id, a.allocation_id, ${openIncident}, c.*
+        a.signature, a.expires_at, a.created_by, a.correlation_id, a.allocation_id, a.sealed_secrets, ${openIncident}, c.*
       FROM asked a JOIN nodes n ON n.id = a.node_id CROSS JOIN LATERAL (
         SELECT ${claimedStatus}, 1, 2, ${newLease}, now()
         -- In the order of the node's own index, which the planner then prefers to that of all queued tasks.

@@ -33,6 +33,7 @@ export type Delivered = {
   params: unknown;
   expires_at: Date;
   signature: string;
+  sealed_secrets: Buffer | null;
   correlation_id: string;
   priority: number;
   revision: number;
@@ -92,10 +93,10 @@ export async function deliver(sql: Queryable, asking: readonly Asking[]): Promis
         dispatched_at = coalesce(t.dispatched_at, now()), revision = t.revision + (${claim.changes})::integer
       FROM (SELECT id FROM picked UNION ALL SELECT id FROM lost) AS o WHERE t.id = o.id
       RETURNING t.node_id, t.id, t.generation, t.type, t.params, t.expires_at, t.signature, t.correlation_id,
-        t.priority, t.revision
+        t.priority, t.revision, t.sealed_secrets
     )
     SELECT o.node_id, o.id AS task_id, false AS stop, o.generation, o.type, o.params, o.expires_at, o.signature,
-      o.correlation_id, o.priority, o.revision
+      o.correlation_id, o.priority, o.revision, o.sealed_secrets
     FROM offered o
     ${anyHeld ? toStop(sql) : sql``}`;
 }
@@ -147,5 +148,5 @@ const renewHeld = (sql: Queryable) => sql`, held AS MATERIALIZED (
 
 const toStop = (sql: Queryable) => sql`
     UNION ALL
-    SELECT h.node_id, h.task_id, true, h.generation, '', NULL, now(), '', '', 0, 0 FROM held h
+    SELECT h.node_id, h.task_id, true, h.generation, '', NULL, now(), '', '', 0, 0, NULL FROM held h
     WHERE coalesce(h.outcome, 'asked_to_stop') = 'asked_to_stop'`;

@@ -23,7 +23,7 @@ export async function expireUndelivered(system: Sql, limit: number): Promise<Exp
     WITH due AS MATERIALIZED (
       SELECT t.id FROM tasks t WHERE ${notDelivered} AND t.expires_at <= now()
       ORDER BY t.expires_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED)
-    UPDATE tasks t SET status = ${statusOfUndelivered}, finished_at = now(), revision = t.revision + 1,
+    UPDATE tasks t SET status = ${statusOfUndelivered}, finished_at = now(), revision = t.revision + 1, sealed_secrets = NULL,
       failure = CASE WHEN t.generation = 0 THEN ${failure("task_not_taken")}::text
                      ELSE ${failure("task_result_missing")}::text END::json
     FROM due WHERE t.id = due.id
@@ -51,6 +51,7 @@ export async function settleLapsedLeases(system: Sql, limit: number): Promise<Ex
       phase = CASE WHEN ${goesOn} THEN NULL ELSE t.phase END,
       progress = CASE WHEN ${goesOn} THEN NULL ELSE t.progress END,
       finished_at = CASE WHEN ${goesOn} THEN NULL ELSE now() END,
+      sealed_secrets = CASE WHEN ${goesOn} THEN t.sealed_secrets END,
       failure = CASE due.event WHEN 'abandon' THEN ${failure("task_cancelled")}::text::json
                                WHEN 'no_result' THEN ${failure("task_result_missing")}::text::json END
     FROM due WHERE t.id = due.id

@@ -1,4 +1,5 @@
-// Stores how far a node is with a task, which also renews its lease.
+// Stores how far a node is with a task, which also renews its lease. A task that must not run twice has begun by then and needs
+// its secrets no more.
 
 import type { Queryable } from "../../database/connect.ts";
 import { hasOutcome, isCurrent, newLease } from "./sql.ts";
@@ -21,7 +22,8 @@ export async function storeProgress(
   const [row] = await sql<{ cancel: boolean; revision: number | null }[]>`
     WITH report AS (SELECT ${report.generation}::integer AS generation), stored AS (
       UPDATE tasks t SET phase = ${report.phase}, progress = ${report.progress}::text::json,
-        timings = ${report.timings}::text::json, revision = t.revision + 1, lease_until = ${newLease}
+        timings = ${report.timings}::text::json, revision = t.revision + 1, lease_until = ${newLease},
+        sealed_secrets = CASE WHEN t.idempotent THEN t.sealed_secrets END
       FROM report r
       WHERE t.id = ${task.taskId} AND t.node_id = ${task.nodeId} AND ${renews} AND ${isOfThisDelivery}
       RETURNING t.cancel_requested_at IS NOT NULL AS cancel, t.revision)

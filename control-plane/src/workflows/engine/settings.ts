@@ -1,0 +1,29 @@
+// Settings of the engine.
+
+import { integer, setting } from "@holdfast/kit/settings";
+
+export const engineSettings = {
+  workflowPollMs: setting(integer({ min: 100, max: 60_000 }), {
+    env: "HOLDFAST_WORKFLOW_POLL_MS",
+    aliases: ["WORKFLOW_CONTINUATION_POLL_MS"],
+    default: 2_000,
+    help: "Number of milliseconds between two looks at runs that wait. Results of steps wake their runs at once; this is for what was missed.",
+  }),
+  workflowConcurrency: setting(integer({ min: 1, max: 1_000 }), {
+    env: "HOLDFAST_WORKFLOW_CONCURRENCY",
+    aliases: ["WORKFLOW_CONTINUATION_CONCURRENCY"],
+    default: 10,
+    help: "How many runs a worker continues at the same time. Runs that wait do not count.",
+  }),
+  workflowStepTimeoutMs: setting(integer({ min: 1_000, max: 600_000 }), {
+    env: "HOLDFAST_WORKFLOW_STEP_TIMEOUT_MS",
+    aliases: ["NODE_EXEC_TIMEOUT_MS"],
+    default: 60_000,
+    help: "Number of milliseconds that an attempt of a step may take, unless the workflow says otherwise.",
+  }),
+  workflowRunsPerOrg: setting(integer({ min: 1, max: 100_000 }), {
+    env: "HOLDFAST_WORKFLOW_RUNS_PER_ORG",
+    default: 100,
+    help: "How many runs of an organization are under way at most. Others wait until one has ended.",
+  }),
+};

@@ -1,0 +1,46 @@
+// Workflows: drafts, the versions that are published of them, and their runs.
+
+import { dispatchTokenSetting, gatewayHttpUrlSetting } from "@holdfast/service/settings";
+import { defineModule } from "../module.ts";
+import { notifySettings } from "../notify/settings.ts";
+import { engineSettings } from "./engine/settings.ts";
+
+declare module "../mechanisms/signals.ts" {
+  interface Topics {
+    /** Ids of runs. */
+    workflow_run: true;
+  }
+}
+
+const { notifyAllowPrivate } = notifySettings;
+
+export const workflows = defineModule({
+  name: "workflows",
+  workerSettings: {
+    ...engineSettings,
+    notifyAllowPrivate,
+    dispatchToken: dispatchTokenSetting,
+    gatewayHttpUrl: gatewayHttpUrlSetting,
+  },
+  publicRoutes: async (api) => {
+    (await import("./routes.ts")).workflowRoutes(api);
+    (await import("./runs/routes.ts")).runRoutes(api);
+  },
+  jobs: [
+    {
+      name: "continue-workflow-runs",
+      every: ({ settings }) => settings.workflowPollMs / 1000,
+      wakeOn: ["workflow_run", "execution"],
+      runsIn: "each worker",
+      run: async ({ system, log, settings }) => {
+        const { continueRuns } = await import("./engine/turn.ts");
+        return continueRuns({
+          ...{ system, log, pollMs: settings.workflowPollMs, concurrency: settings.workflowConcurrency },
+          ...{ stepTimeoutMs: settings.workflowStepTimeoutMs, runsPerOrg: settings.workflowRunsPerOrg },
+          gateway: { url: settings.gatewayHttpUrl, token: settings.dispatchToken },
+          allowedNetworks: settings.notifyAllowPrivate,
+        });
+      },
+    },
+  ],
+});

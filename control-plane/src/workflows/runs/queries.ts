@@ -1,0 +1,126 @@
+// Statements of runs that read, or write what is no state; those that change runs are in transitions/.
+
+import type { Run, RunEventEntry, RunNode, RunState } from "@holdfast/contracts/endpoints/runs";
+import type { Node, WorkflowDocument } from "@holdfast/workflows/document/schema";
+import type { Failure } from "@holdfast/workflows/run/events";
+import type { RunState as Cursor } from "@holdfast/workflows/run/state";
+import type { Queryable, Tx } from "../../database/connect.ts";
+
+export type RunRow = {
+  id: string;
+  workflow_id: string;
+  workflow_name: string;
+  version: number;
+  status: RunState;
+  input: unknown;
+  output: unknown;
+  failure: Failure | null;
+  cursor: Cursor | null;
+  cancel_requested: boolean;
+  actor_name: string;
+  correlation_id: string;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  deadline_at: Date;
+};
+
+const columns = (db: Queryable) => db`
+  r.id, r.workflow_id, w.name AS workflow_name, r.version, r.status, r.input, r.output, r.failure, r.cursor, r.cancel_requested,
+  r.actor_name, r.correlation_id, r.created_at, r.started_at, r.finished_at, r.deadline_at`;
+
+export async function selectRun(tx: Queryable, id: string): Promise<RunRow | undefined> {
+  const [row] = await tx<RunRow[]>`
+    SELECT ${columns(tx)} FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id WHERE r.id = ${id}`;
+  return row;
+}
+
+export async function selectRuns(
+  tx: Tx,
+  page: { before: string; limit: number; workflowId?: string; status?: RunState },
+): Promise<RunRow[]> {
+  return tx<RunRow[]>`
+    SELECT ${columns(tx)} FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id
+    WHERE r.id < ${page.before}
+      ${page.workflowId === undefined ? tx`` : tx`AND r.workflow_id = ${page.workflowId}`}
+      ${page.status === undefined ? tx`` : tx`AND r.status = ${page.status}`}
+    ORDER BY r.id DESC LIMIT ${page.limit + 1}`;
+}
+
+export function toRun(row: RunRow): Run {
+  return {
+    ...{ id: row.id, workflow_id: row.workflow_id, workflow_name: row.workflow_name, version: row.version },
+    ...{ status: row.status, failure: row.failure, cancel_requested: row.cancel_requested },
+    ...{ started_by: row.actor_name, correlation_id: row.correlation_id },
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    finished_at: row.finished_at?.toISOString() ?? null,
+    deadline_at: row.deadline_at.toISOString(),
+  };
+}
+
+type EventRow = {
+  seq: number;
+  at: Date;
+  type: string;
+  node: string | null;
+  attempt: number | null;
+  data: Record<string, unknown>;
+};
+
+export async function selectEvents(
+  tx: Queryable,
+  runId: string,
+  { after, limit }: { after: number; limit: number },
+): Promise<RunEventEntry[]> {
+  const rows = await tx<EventRow[]>`
+    SELECT seq, at, type, node, attempt, data FROM workflow_run_events
+    WHERE run_id = ${runId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`;
+  return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
+}
+
+export async function requestCancel(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE workflow_runs SET cancel_requested = true, wake_at = now() WHERE id = ${id} AND finished_at IS NULL`;
+}
+
+/** False: somebody was faster. */
+export async function insertSignal(
+  tx: Tx,
+  run: { id: string; orgId: string },
+  signal: { node: string; approved: boolean; output: unknown; by: string },
+): Promise<boolean> {
+  const { count } = await tx`
+    INSERT INTO workflow_run_signals (run_id, org_id, node, approved, output, sender_name)
+    VALUES (${run.id}, ${run.orgId}, ${signal.node}, ${signal.approved}, ${JSON.stringify(signal.output)}::text::json, ${signal.by})
+    ON CONFLICT (run_id, node) DO NOTHING`;
+  if (count === 1) await tx`UPDATE workflow_runs SET wake_at = now() WHERE id = ${run.id} AND finished_at IS NULL`;
+  return count === 1;
+}
+
+export function toNodes(document: WorkflowDocument, cursor: Cursor | null): RunNode[] {
+  return Object.entries(document.nodes).map(([id, node]) => {
+    const state = cursor?.nodes[id] ?? { status: "pending" as const };
+    return {
+      ...{ id, type: node.type, status: state.status, attempt: "attempt" in state ? state.attempt : null },
+      waiting_for: waitingFor(node, state),
+      output: "output" in state ? state.output : null,
+      failure: "failure" in state ? state.failure : null,
+    };
+  });
+}
+
+function waitingFor(node: Node, state: Cursor["nodes"][string]): string | null {
+  switch (state.status) {
+    case "dispatched":
+      return `the result of request ${state.requestId}`;
+    case "retrying":
+      return `attempt ${state.attempt} at ${state.notBefore}`;
+    case "waiting": {
+      if (node.type !== "wait" || node.for !== undefined) return `${state.until}`;
+      const what = node.event === undefined ? "an approval" : `the event ${node.event}`;
+      return state.until === null ? what : `${what}, until ${state.until}`;
+    }
+    default:
+      return null;
+  }
+}

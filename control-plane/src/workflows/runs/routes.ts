@@ -1,0 +1,132 @@
+// Runs over HTTP. The api stores requests; the engine in the workers carries them out.
+
+import {
+  cancelRun,
+  getRun,
+  listRunEvents,
+  listRuns,
+  MOST_RUN_INPUT_BYTES,
+  resumeRun,
+  startRun,
+} from "@holdfast/contracts/endpoints/runs";
+import { ApiError } from "@holdfast/contracts/errors";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { readWorkflow } from "@holdfast/workflows/document/read";
+import type { ApiContext } from "../../api/context.ts";
+import { pageStart, toPage } from "../../api/page.ts";
+import { orgRoute } from "../../api/route.ts";
+import { auditActor } from "../../audit/record.ts";
+import type { Tx } from "../../database/connect.ts";
+import { type Actor, nameOf } from "../../people/actor.ts";
+import { selectVersion, selectWorkflow } from "../queries.ts";
+import {
+  insertSignal,
+  type RunRow,
+  requestCancel,
+  selectEvents,
+  selectRun,
+  selectRuns,
+  toNodes,
+  toRun,
+} from "./queries.ts";
+import { insertRun } from "./transitions/create.ts";
+
+/** A run that has not ended by then never will. */
+const MOST_HOURS = 24 * 30;
+
+export function runRoutes(api: ApiContext): void {
+  const changed = (id: string) => () => api.signals.publish("workflow_run", [id]);
+
+  orgRoute(api, startRun, async ({ tx, org, actor, params, body, touched, afterCommit, correlationId }) => {
+    const workflow = await selectWorkflow(tx, { id: params.workflow_id });
+    if (!workflow) throw new ApiError("not_found");
+    const version = body.version ?? workflow.published_version;
+    if (version === null || !(await selectVersion(tx, workflow.id, version)))
+      throw new ApiError("workflow_not_published");
+    if (Buffer.byteLength(JSON.stringify(body.input)) > MOST_RUN_INPUT_BYTES) {
+      throw new ApiError("run_input_too_large", {
+        message: `The input has more than ${MOST_RUN_INPUT_BYTES} bytes.`,
+      });
+    }
+    const id = uuidv7();
+    await insertRun(
+      tx,
+      {
+        ...{ id, orgId: org.id, workflowId: workflow.id, version, input: body.input, correlationId },
+        ...{ userId: personBehind(actor) ?? org.id, mostHours: MOST_HOURS },
+      },
+      auditActor(actor, org.role),
+    );
+    touched({ type: "run", id, name: workflow.name }, { workflow_id: workflow.id, version });
+    afterCommit(changed(id));
+    return toRun(await requireRun(tx, id));
+  });
+
+  orgRoute(api, listRuns, async ({ tx, query }) => {
+    const { limit, cursor, workflow_id: workflowId, status } = query;
+    const rows = await selectRuns(tx, {
+      ...{ before: pageStart(listRuns, cursor), limit },
+      ...(workflowId === undefined ? {} : { workflowId }),
+      ...(status === undefined ? {} : { status }),
+    });
+    return toPage(listRuns, rows, { limit, idOf: (row) => row.id, toItem: toRun });
+  });
+
+  orgRoute(api, getRun, async ({ tx, params }) => {
+    const row = await requireRun(tx, params.run_id);
+    return {
+      ...toRun(row),
+      input: row.input,
+      output: row.output,
+      nodes: toNodes(await documentOf(tx, row), row.cursor),
+    };
+  });
+
+  orgRoute(api, listRunEvents, async ({ tx, params, query }) => {
+    const { status } = await requireRun(tx, params.run_id);
+    return { items: await selectEvents(tx, params.run_id, query), status };
+  });
+
+  orgRoute(api, cancelRun, async ({ tx, params, touched, afterCommit }) => {
+    const row = await requireRun(tx, params.run_id);
+    if (row.finished_at !== null)
+      throw new ApiError("run_ended", { message: `The run has ended: ${row.status}.` });
+    await requestCancel(tx, row.id);
+    touched({ type: "run", id: row.id, name: row.workflow_name });
+    afterCommit(changed(row.id));
+    return toRun(await requireRun(tx, row.id));
+  });
+
+  orgRoute(api, resumeRun, async ({ tx, org, actor, params, body, touched, afterCommit }) => {
+    const row = await requireRun(tx, params.run_id);
+    const node = (await documentOf(tx, row)).nodes[body.node];
+    const waits =
+      row.cursor?.nodes[body.node]?.status === "waiting" && node?.type === "wait" && node.for === undefined;
+    const signal = { node: body.node, approved: body.approved, output: body.output, by: nameOf(actor) };
+    if (row.finished_at !== null || !waits || !(await insertSignal(tx, { id: row.id, orgId: org.id }, signal))) {
+      throw new ApiError("run_not_waiting");
+    }
+    touched({ type: "run", id: row.id, name: row.workflow_name }, { node: body.node, approved: body.approved });
+    afterCommit(changed(row.id));
+    return toRun(row);
+  });
+}
+
+async function requireRun(tx: Tx, id: string): Promise<RunRow> {
+  const row = await selectRun(tx, id);
+  if (!row) throw new ApiError("not_found");
+  return row;
+}
+
+async function documentOf(tx: Tx, row: RunRow) {
+  const version = await selectVersion(tx, row.workflow_id, row.version);
+  const read = version && readWorkflow(version.source);
+  if (read?.ok) return read.document;
+  throw new Error(`version ${row.version} of workflow ${row.workflow_id} cannot be read`);
+}
+
+/** Whose secrets the steps may use. Undefined: nobody's in particular; then the organization itself acts. */
+function personBehind(actor: Actor): string | undefined {
+  if (actor.type === "user") return actor.id;
+  return actor.type === "token" ? actor.person?.id : undefined;
+}

@@ -1,0 +1,103 @@
+// Gives runs that have something to do to one worker, for a short time that it renews. The claim is counted: what a worker writes
+// after another one has taken over is refused (append.ts).
+
+import type { AuditActor } from "../../../audit/record.ts";
+import type { Sql } from "../../../database/connect.ts";
+import { allows, stateAfter } from "./table.ts";
+
+export const CLAIM_SECONDS = 15;
+
+export type ClaimedRun = Pick<AuditActor, "actor_name"> & {
+  id: string;
+  org_id: string;
+  workflow_id: string;
+  version: number;
+  status: string;
+  input: unknown;
+  cursor: unknown;
+  last_seq: number;
+  claim: number;
+  cancel_requested: boolean;
+  user_id: string;
+  correlation_id: string;
+  started_at: Date | null;
+  overdue: boolean;
+};
+
+const canStart = allows("start");
+const canAdvance = allows("advance");
+
+/**
+ * Organizations take turns: the run that has waited longest of each comes first. A queued run is due as long as its organization has
+ * fewer open runs than `mostPerOrg`; two workers that look at the same moment may let in one more each. Locks the runs; of two
+ * workers, the second sees the claim of the first.
+ */
+export async function claimRuns(
+  system: Sql,
+  options: { limit: number; mostPerOrg: number },
+): Promise<ClaimedRun[]> {
+  return system<ClaimedRun[]>`
+    WITH open AS MATERIALIZED (
+      SELECT r.org_id, count(*) AS runs FROM workflow_runs r
+      WHERE r.finished_at IS NULL AND (${canAdvance} OR r.claimed_until >= now()) GROUP BY r.org_id
+    ), due AS MATERIALIZED (
+      SELECT r.id, row_number() OVER (PARTITION BY r.org_id ORDER BY r.wake_at, r.id) AS turn, r.wake_at,
+        ${canStart} AS queued, coalesce(o.runs, 0) AS runs,
+        row_number() OVER (PARTITION BY r.org_id, ${canStart} ORDER BY r.id) AS place
+      FROM workflow_runs r LEFT JOIN open o ON o.org_id = r.org_id
+      WHERE r.finished_at IS NULL AND (r.claimed_until IS NULL AND r.wake_at <= now() OR r.claimed_until < now())
+    ), chosen AS MATERIALIZED (
+      SELECT id FROM due WHERE NOT queued OR runs + place <= ${options.mostPerOrg} ORDER BY turn, wake_at LIMIT ${options.limit}
+    )
+    UPDATE workflow_runs r SET claim = r.claim + 1, claimed_until = now() + ${CLAIM_SECONDS} * interval '1 second', wake_at = 'infinity'
+    FROM chosen c
+    WHERE r.id = c.id AND r.finished_at IS NULL AND (r.claimed_until IS NULL OR r.claimed_until < now())
+    RETURNING r.id, r.org_id, r.workflow_id, r.version, r.status, r.input, r.cursor, r.last_seq, r.claim, r.cancel_requested,
+      r.user_id, r.correlation_id, r.started_at, r.actor_name, r.deadline_at <= now() AS overdue`;
+}
+
+/** The first event of a run, with its first cursor. */
+export async function startRun(
+  system: Sql,
+  run: Pick<ClaimedRun, "id" | "claim">,
+  { cursor, event }: { cursor: object; event: object },
+): Promise<boolean> {
+  const { count } = await system`
+    WITH started AS (
+      UPDATE workflow_runs r SET status = ${stateAfter("'start'")}, cursor = ${JSON.stringify(cursor)}::text::json,
+        started_at = now(), last_seq = 1
+      WHERE r.id = ${run.id} AND r.claim = ${run.claim} AND ${canStart} RETURNING r.id, r.org_id
+    )
+    INSERT INTO workflow_run_events (run_id, org_id, seq, type, data)
+    SELECT id, org_id, 1, 'run_started', ${JSON.stringify(event)}::text::json FROM started`;
+  return count === 1;
+}
+
+export async function renewClaims(system: Sql, runs: readonly Pick<ClaimedRun, "id" | "claim">[]): Promise<void> {
+  await system`
+    UPDATE workflow_runs r SET claimed_until = now() + ${CLAIM_SECONDS} * interval '1 second'
+    FROM unnest(${runs.map(({ id }) => id)}::uuid[], ${runs.map(({ claim }) => claim)}::int[]) AS held (id, claim)
+    WHERE r.id = held.id AND r.claim = held.claim AND r.finished_at IS NULL`;
+}
+
+/** Whoever woke the run meanwhile is not forgotten: the earlier time counts. */
+export async function releaseRun(
+  system: Sql,
+  run: Pick<ClaimedRun, "id" | "claim">,
+  { wakeInMs, awaits }: { wakeInMs: number | null; awaits: readonly string[] },
+): Promise<void> {
+  await system`
+    UPDATE workflow_runs r SET claimed_until = NULL, awaits = ${[...awaits]}::text[],
+      wake_at = least(r.wake_at, CASE WHEN ${wakeInMs}::float8 IS NULL THEN r.deadline_at
+        ELSE now() + ${wakeInMs}::float8 * interval '1 millisecond' END)
+    WHERE r.id = ${run.id} AND r.claim = ${run.claim}`;
+}
+
+/** Runs that wait for a request which has ended. */
+export async function wakeAnswered(system: Sql): Promise<number> {
+  const { count } = await system`
+    UPDATE workflow_runs r SET wake_at = now()
+    WHERE r.finished_at IS NULL AND r.awaits <> '{}' AND r.claimed_until IS NULL AND r.wake_at > now()
+      AND EXISTS (SELECT FROM executions e WHERE e.request_id = ANY (r.awaits) AND e.finished_at IS NOT NULL)`;
+  return count;
+}

@@ -1,0 +1,294 @@
+// Runs on a real api and database, continued by the engine of a worker: its turns are called here one by one, so that crashes can be
+// put between any two of them.
+
+import type { ServerResponse } from "node:http";
+import { codeOf } from "@holdfast/contracts/client";
+import {
+  cancelRun,
+  getRun,
+  listRunEvents,
+  listRuns,
+  type RunEventEntry,
+  resumeRun,
+  startRun,
+} from "@holdfast/contracts/endpoints/runs";
+import { applyWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { createLog } from "@holdfast/service/log";
+import { readWorkflow } from "@holdfast/workflows/document/read";
+import type { RunEvent } from "@holdfast/workflows/run/events";
+import { rebuild } from "@holdfast/workflows/run/state";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { startWebhookServer, type WebhookServer } from "../../testkit/receivers/webhook-server.ts";
+import type { Sql } from "../src/database/connect.ts";
+import { continueRuns, type EngineOptions } from "../src/workflows/engine/turn.ts";
+
+let api: TestApi;
+let system: Sql;
+let superuser: Sql;
+let server: WebhookServer;
+let org: TestOrg;
+let options: EngineOptions;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  ({ system, superuser } = openRoles(api.database));
+  server = await startWebhookServer();
+});
+
+beforeEach(async () => {
+  org = await createOrg(api, `org-${uuidv7().slice(-12)}`);
+  server.received.length = 0;
+  server.answer = (response) => response.setHeader("content-type", "application/json").end('{"ok":true}');
+  options = {
+    ...{ system, log: createLog({ process: "test", level: "silent" }), pollMs: 100, concurrency: 10 },
+    ...{ stepTimeoutMs: 10_000, runsPerOrg: 100, allowedNetworks: ["127.0.0.1"] },
+    gateway: { url: undefined, token: undefined },
+  };
+});
+
+const client = () => api.operator(org.id);
+const turn = (changes: Partial<EngineOptions> = {}) => continueRuns({ ...options, ...changes });
+
+async function publish(nodes: string, name = "flow"): Promise<string> {
+  const { id, problems } = await client()(applyWorkflow, {
+    body: { name, source: `version: "1"\nnodes:\n${nodes}` },
+  });
+  expect(problems).toEqual([]);
+  await client()(publishWorkflow, { params: { workflow_id: id }, body: {} });
+  return id;
+}
+async function start(nodes: string, input: object = {}): Promise<string> {
+  const workflow_id = await publish(nodes);
+  return (await client()(startRun, { params: { workflow_id }, body: { input: input as never } })).id;
+}
+const shown = (run_id: string) => client()(getRun, { params: { run_id } });
+const eventsOf = async (run_id: string) => (await client()(listRunEvents, { params: { run_id } })).items;
+const brief = (events: readonly RunEventEntry[]) =>
+  events.map(({ type, node }) => (node === null ? type : `${type} ${node}`));
+/** As after a kill: nobody renews the claim. */
+const abandonClaims = () =>
+  superuser`UPDATE workflow_runs SET claimed_until = now() - interval '1 second' WHERE claimed_until IS NOT NULL`;
+
+/** What the events say is what is stored. */
+async function expectRebuilt(run_id: string): Promise<void> {
+  const [row] = await superuser`
+    SELECT r.cursor, r.status, v.source FROM workflow_runs r JOIN workflow_versions v USING (workflow_id, version) WHERE r.id = ${run_id}`;
+  const read = readWorkflow(row?.["source"] as string);
+  if (!read.ok) throw new Error("invalid");
+  const events = (await eventsOf(run_id)).map(({ type, node, attempt, data }) => {
+    return {
+      type,
+      ...(node === null ? {} : { node }),
+      ...(attempt === null ? {} : { attempt }),
+      ...data,
+    } as RunEvent;
+  });
+  expect(rebuild(read.document, events)).toEqual(row?.["cursor"]);
+  expect(rebuild(read.document, events).status).toBe(row?.["status"]);
+}
+
+const get = (more = "") => `{ type: http.request, url: "${server.url}"${more} }`;
+
+describe("FLOW-02 FLOW-03 a run", () => {
+  it("goes through its nodes, hands values on, and keeps every event", async () => {
+    const run = await start(
+      `  ask: ${get(', method: POST, body: { page: "${{ input.page }}" }')}
+  check: { type: condition, after: [ask], if: nodes.ask.output.body.ok }
+  yes: { type: connector.action, after: [check.true], connector: echo, action: echo, input: "got \${{ nodes.ask.output.status }}" }
+  no: { type: connector.action, after: [check.false], connector: echo, action: echo }
+`,
+      { page: 7 },
+    );
+    expect(await shown(run)).toMatchObject({ status: "queued", started_by: "local operator" });
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "succeeded", output: { yes: "got 200" } });
+    expect(brief(await eventsOf(run))).toEqual([
+      ...["run_started", "node_started ask", "node_succeeded ask", "node_started check", "node_succeeded check"],
+      ...["node_started yes", "node_skipped no", "node_succeeded yes", "run_succeeded"],
+    ]);
+    expect(server.received).toMatchObject([
+      { body: '{"page":7}', headers: { "idempotency-key": `${run}:ask:1` } },
+    ]);
+    await expectRebuilt(run);
+  });
+
+  it("follows the path of a failure, and fails where there is none", async () => {
+    const handled = await start(
+      `  ask: { type: http.request, url: "http://127.0.0.1:1/" }
+  repair: { type: connector.action, after: [ask.failed], connector: echo, action: echo, input: "\${{ nodes.ask.error.code }}" }
+`,
+    );
+    await turn();
+    expect(await shown(handled)).toMatchObject({ status: "succeeded", output: { repair: "http_failed" } });
+    const unhandled = await start(
+      `  ask: { type: connector.action, connector: nothing, action: x }\n  next: { type: parallel, after: [ask] }\n`,
+    );
+    await turn();
+    expect(await shown(unhandled)).toMatchObject({ status: "failed", failure: { code: "connector_unknown" } });
+    expect(brief(await eventsOf(unhandled)).slice(-2)).toEqual(["node_skipped next", "run_failed"]);
+    await expectRebuilt(unhandled);
+  });
+
+  it("FLOW-04 tries again after a failure, each attempt with its own key", async () => {
+    let failures = 2;
+    server.answer = (response) => (failures-- > 0 ? response.destroy() : response.end("done"));
+    const run = await start(`  ask: ${get(", retry: { attempts: 3, delay: 1ms }")}\n`);
+    for (let turns = 0; turns < 50 && (await shown(run)).status !== "succeeded"; turns++) await turn();
+    expect(brief(await eventsOf(run))).toEqual([
+      ...["run_started", "node_started ask", "node_retried ask", "node_started ask", "node_retried ask"],
+      ...["node_started ask", "node_succeeded ask", "run_succeeded"],
+    ]);
+    expect(server.received.map(({ headers }) => headers["idempotency-key"])).toEqual(
+      [1, 2, 3].map((n) => `${run}:ask:${n}`),
+    );
+    await expectRebuilt(run);
+  });
+
+  it("waits for a person, and goes on or fails as they decide", async () => {
+    const nodes = `  ok: { type: wait, approval: { message: "Now?" } }\n  next: { type: parallel, after: [ok] }\n`;
+    const approved = await start(nodes);
+    const rejected = await start(nodes);
+    await turn();
+    expect((await shown(approved)).nodes[0]).toMatchObject({ status: "waiting", waiting_for: "an approval" });
+    await turn();
+    const resume = (run_id: string, body: { node: string; approved?: boolean }) =>
+      client()(resumeRun, { params: { run_id }, body });
+    expect(codeOf(await resume(approved, { node: "next" }).catch((error) => error))).toBe("run_not_waiting");
+    await resume(approved, { node: "ok" });
+    await resume(rejected, { node: "ok", approved: false });
+    expect(codeOf(await resume(approved, { node: "ok" }).catch((error) => error))).toBe("run_not_waiting");
+    await turn();
+    expect(await shown(approved)).toMatchObject({ status: "succeeded" });
+    expect(await shown(rejected)).toMatchObject({ status: "failed", failure: { code: "rejected" } });
+  });
+
+  it("waits for a time, and is not touched before", async () => {
+    const run = await start("  pause: { type: wait, for: 1h }\n");
+    await turn();
+    expect(await turn()).toEqual({ continued: 0 });
+    await superuser`
+      UPDATE workflow_runs SET wake_at = now(), cursor = replace(cursor::text, substring(cursor::text from '"until":"[^"]*"'), '"until":"2020-01-01T00:00:00.000Z"')::json
+      WHERE id = ${run}`;
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "succeeded" });
+  });
+
+  it("is cancelled, queued or waiting, and not after its end", async () => {
+    const waiting = await start("  pause: { type: wait, for: 1h }\n");
+    await turn();
+    const queued = await start("  pause: { type: wait, for: 1h }\n");
+    for (const run_id of [waiting, queued]) await client()(cancelRun, { params: { run_id } });
+    await turn();
+    for (const run_id of [waiting, queued]) {
+      expect(await shown(run_id)).toMatchObject({ status: "cancelled" });
+      expect(brief(await eventsOf(run_id)).slice(-3)).toEqual([
+        "run_cancel_requested",
+        "node_skipped pause",
+        "run_cancelled",
+      ]);
+      expect(codeOf(await client()(cancelRun, { params: { run_id } }).catch((error) => error))).toBe("run_ended");
+    }
+  });
+
+  it("ends at its deadline", async () => {
+    const run = await start("  pause: { type: wait, event: never }\n");
+    await turn();
+    await superuser`UPDATE workflow_runs SET deadline_at = now(), wake_at = now() WHERE id = ${run}`;
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "failed", failure: { code: "run_deadline" } });
+    await expectRebuilt(run);
+  });
+
+  it("FLOW-01 reaches no private address that the operator has not allowed", async () => {
+    const run = await start(`  ask: ${get()}\n`);
+    await turn({ allowedNetworks: [] });
+    expect(await shown(run)).toMatchObject({ status: "failed", failure: { code: "address_refused" } });
+    expect(server.received).toEqual([]);
+  });
+
+  it("EXEC-05 says what a worker without a gateway lacks", async () => {
+    const run = await start("  a: { type: agent.execute, script: 'true' }\n");
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "failed", failure: { code: "GATEWAY_NOT_CONFIGURED" } });
+  });
+});
+
+describe("FLOW-02 a worker that dies", () => {
+  /** A worker that never hears back of its request, while another one takes over. */
+  async function dieWithin(run: string): Promise<void> {
+    const held: ServerResponse[] = [];
+    server.answer = (response) => held.push(response);
+    const dying = turn();
+    await expect.poll(() => server.received.length).toBe(1);
+    server.answer = (response) => response.end("done");
+    await superuser`UPDATE workflow_runs SET claim = claim + 1, claimed_until = now() - interval '1 second' WHERE id = ${run}`;
+    await turn();
+    await expect.poll(async () => (await shown(run)).status).not.toBe("running");
+    // What the first one learns now is no longer accepted.
+    for (const response of held) response.end("late");
+    await dying;
+  }
+
+  it("within a step that may run once leaves it unknown, and never repeats it", async () => {
+    const run = await start(`  ask: ${get(", method: POST, retry: { attempts: 3 }")}\n`);
+    await dieWithin(run);
+    expect(await shown(run)).toMatchObject({ status: "failed", failure: { code: "outcome_unknown" } });
+    expect(server.received).toHaveLength(1);
+    await expectRebuilt(run);
+  });
+
+  it("within an idempotent step lets the next one repeat it with the same key", async () => {
+    const run = await start(`  ask: ${get(", method: POST, effect: idempotent")}\n`);
+    await dieWithin(run);
+    expect(await shown(run)).toMatchObject({ status: "succeeded" });
+    expect(server.received.map(({ headers }) => headers["idempotency-key"])).toEqual([
+      `${run}:ask:1`,
+      `${run}:ask:1`,
+    ]);
+    expect(brief(await eventsOf(run))).toEqual([
+      "run_started",
+      "node_started ask",
+      "node_succeeded ask",
+      "run_succeeded",
+    ]);
+  });
+
+  it("before it has begun anything loses nothing", async () => {
+    const run = await start(`  ask: ${get()}\n`);
+    await superuser`UPDATE workflow_runs SET claim = 1, claimed_until = now() + interval '1 hour' WHERE id = ${run}`;
+    expect(await turn()).toEqual({ continued: 0 });
+    await abandonClaims();
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "succeeded" });
+  });
+});
+
+describe("FLOW-02 several workers", () => {
+  it("continue each run once", async () => {
+    const workflow_id = await publish(`  ask: ${get(", method: POST")}\n`);
+    const runs = await Promise.all(
+      Array.from({ length: 12 }, () => client()(startRun, { params: { workflow_id }, body: {} })),
+    );
+    await Promise.all([turn({ concurrency: 3 }), turn({ concurrency: 3 }), turn({ concurrency: 3 })]);
+    for (const { id } of runs) expect(await shown(id)).toMatchObject({ status: "succeeded" });
+    expect(new Set(server.received.map(({ headers }) => headers["idempotency-key"])).size).toBe(12);
+    expect(server.received).toHaveLength(12);
+  });
+
+  it("let no organization have more runs under way than it may, nor keep others waiting", async () => {
+    const other = await createOrg(api, `org-${uuidv7().slice(-12)}`);
+    const workflow_id = await publish("  pause: { type: wait, for: 1h }\n");
+    for (let count = 0; count < 5; count++) await client()(startRun, { params: { workflow_id }, body: {} });
+    const [mine, theirs] = [org, other];
+    org = theirs;
+    const late = await start("  pause: { type: wait, for: 1h }\n");
+    await turn({ runsPerOrg: 2, concurrency: 2 });
+    expect(await shown(late)).toMatchObject({ status: "running" });
+    org = mine;
+    const { items } = await client()(listRuns, {});
+    expect(items.map(({ status }) => status).sort()).toEqual(["queued", "queued", "queued", "running", "running"]);
+  });
+});
