@@ -8,6 +8,7 @@ import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError, type Values } from "@holdfast/kit/settings";
 import type { Readiness } from "@holdfast/service/health";
 import type { Log } from "@holdfast/service/log";
+import { type OwnProcess, unknownProcess } from "@holdfast/service/log-store/own-process";
 import { createMetrics } from "@holdfast/service/metrics";
 import { checkExposure } from "@holdfast/service/settings";
 import { watchGatewayForgeries } from "./api-link/forgeries.ts";
@@ -16,7 +17,11 @@ import { createPublicListener } from "./listeners/public-listener.ts";
 import { gatewaySettings } from "./settings.ts";
 import { type Streams, startStreams } from "./streams.ts";
 
-export async function startGateway(settings: Values<typeof gatewaySettings>, log: Log): Promise<RunningProcess> {
+export async function startGateway(
+  settings: Values<typeof gatewaySettings>,
+  log: Log,
+  own: OwnProcess = unknownProcess,
+): Promise<RunningProcess> {
   checkExposure(settings, gatewaySettings.bind.env);
   checkInternalPlace(settings);
   checkTokens(settings);
@@ -45,7 +50,16 @@ export async function startGateway(settings: Values<typeof gatewaySettings>, log
     log.warn(`there are no terminals: ${gatewaySettings.serviceToken.env} is not set`);
     return { ports: { public: publicPort }, stop: publicListener.stop };
   }
-  const started = await startStreams({ settings, token, publicListener, publicPort, forgeries, log, metrics });
+  const started = await startStreams({
+    settings,
+    token,
+    publicListener,
+    publicPort,
+    forgeries,
+    own,
+    log,
+    metrics,
+  });
   streams = started;
   return {
     ports: {

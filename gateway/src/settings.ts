@@ -10,6 +10,7 @@ import {
   exposureSettings,
   gatewayHttpUrlSetting,
   logLevelSetting,
+  logStoreSettings,
   serviceTokenSetting,
 } from "@holdfast/service/settings";
 
@@ -90,5 +91,6 @@ export const gatewaySettings = {
   dispatchToken: dispatchTokenSetting,
   drainSeconds: drainSetting,
   ...exposureSettings,
+  ...logStoreSettings,
   logLevel: logLevelSetting("HOLDFAST_GATEWAY_LOG_LEVEL", ["GATEWAY_LOG_LEVEL"]),
 };

@@ -6,10 +6,12 @@ import type { Values } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Readiness } from "@holdfast/service/health";
 import type { Log } from "@holdfast/service/log";
+import type { OwnProcess } from "@holdfast/service/log-store/own-process";
 import type { Metrics } from "@holdfast/service/metrics";
 import { listenerNames, listenerUrl } from "@holdfast/service/node-identity/names";
 import type { GatewayForgeries } from "./api-link/forgeries.ts";
 import { type ApiLink, linkToApi } from "./api-link/link.ts";
+import { answerForLogs } from "./api-link/logs.ts";
 import { createOutbox } from "./api-link/outbox.ts";
 import { openBindings } from "./bindings/open.ts";
 import { createExecutions } from "./execution/execution.ts";
@@ -43,6 +45,7 @@ type StreamsOptions = {
   publicListener: PublicListener;
   publicPort: number;
   forgeries: GatewayForgeries;
+  own: OwnProcess;
   log: Log;
   metrics: Metrics;
 };
@@ -128,6 +131,7 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
     onNews: (news) => {
       terminals.onNews(news);
       executions.onNews(news);
+      if (news.type === "logs_wanted") answerForLogs(api, options.own, { news, log });
     },
     log,
   });

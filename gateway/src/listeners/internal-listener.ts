@@ -92,6 +92,11 @@ function rephrased(error: ApiError): ApiError {
   if (error.code === "shutting_down") {
     return new ApiError("gateway_dispatch_failed", { message: "The gateway is stopping.", details, headers });
   }
+  if (error.code === "host_refused") {
+    const nextStep =
+      "Use the address of this listener, or set HOLDFAST_GATEWAY_HTTP_URL to the URL that workers use.";
+    return new ApiError("host_refused", { nextStep, details, headers });
+  }
   const code = otherWords[error.code];
   return code ? new ApiError(code, { message: error.message, nextStep: error.nextStep, details, headers }) : error;
 }

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { ExecutionResult } from "@holdfast/contracts/execution/dispatch";
+import { type ExecutionResult, MOST_DISPATCH_BYTES } from "@holdfast/contracts/execution/dispatch";
 import { executionCloseCodes } from "@holdfast/contracts/execution/frames";
 import { executionOutcomes } from "@holdfast/contracts/execution/outcomes";
 import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
@@ -61,11 +61,13 @@ export function createAgents(options: AgentsOptions): Agents {
     api,
     isDraining: () => isDraining,
     onOpened(session, { offers: offered, stop }) {
+      // It may have begun to drain while it was opened, and the api has taken the older state last.
+      if (session.isDraining || isDraining) touch.now();
       for (const one of stop) cancel(session, one);
       offers.deliverKept(session);
       for (const offer of offered) offers.deliver(offer);
     },
-    onRefused: revoke,
+    onRefused: (session) => revoke(session, "opening", log),
     log,
   });
   const stopSweep = startSweep({
@@ -77,7 +79,7 @@ export function createAgents(options: AgentsOptions): Agents {
     api,
     sessions,
     isDraining: () => isDraining,
-    onRevoked: revoke,
+    onRevoked: (session) => revoke(session, "touch", log),
     onGap: reopenAll,
   });
 
@@ -92,7 +94,7 @@ export function createAgents(options: AgentsOptions): Agents {
     log,
   });
 
-  function onVerdict(event: ExecutionEvent, { verdict, stop }: EventVerdict) {
+  function onVerdict(event: ExecutionEvent, { verdict, stop }: EventVerdict, bytes: number) {
     const { request_id, generation } = event;
     const session = sessions.get(event.session_id);
     if (event.type === "result") {
@@ -102,6 +104,7 @@ export function createAgents(options: AgentsOptions): Agents {
         session.send({ type: "result_ack", requestId: request_id, generation, verdict });
       const isCertain =
         verdict === "accepted" &&
+        bytes <= MOST_CERTAIN_BYTES &&
         held?.stopping !== true &&
         (event.result.status === "failed" || held?.needsExitCode === false || hasExitCode(event.result));
       // Of an unknown request nothing follows: it may be another agent's.
@@ -112,14 +115,6 @@ export function createAgents(options: AgentsOptions): Agents {
     } else if (stop !== null && session && generation !== null) {
       cancel(session, { request_id, generation, reason: stop });
     }
-  }
-
-  function revoke(session: AgentSession): void {
-    log.info(about(session), "closes the connection of an agent: its token is no longer accepted");
-    session.close(executionCloseCodes.revoked, "revoked", {
-      code: "agent_token_refused",
-      message: "The agent was revoked. Pair it again to connect.",
-    });
   }
 
   function onClose(session: AgentSession, code: number) {
@@ -152,6 +147,7 @@ export function createAgents(options: AgentsOptions): Agents {
       const session = new AgentSession(uuidv7(), agent, connected, Date.now());
       sessions.add(session);
       sockets.attach(session);
+      closeTooMany(sessions.of(agent.agentId), log);
     },
     deliver: offers.deliver,
     confirm({ request_id, agent_id }) {
@@ -161,7 +157,8 @@ export function createAgents(options: AgentsOptions): Agents {
       if (newest?.speaksAll) void opening.open(newest);
     },
     onNews(news) {
-      if (news.type === "agent_revoked") for (const session of sessions.of(news.agent_id)) revoke(session);
+      if (news.type === "agent_revoked")
+        for (const session of sessions.of(news.agent_id)) revoke(session, "news", log);
       else if (news.type === "agent_work") {
         const session = sessions.get(news.session_id);
         if (session) void takeWork(session);
@@ -198,9 +195,34 @@ export function createAgents(options: AgentsOptions): Agents {
   };
 }
 
+/** The api stores a failure in place of an output that is too large as it encodes it, which may be several times longer. */
+const MOST_CERTAIN_BYTES = MOST_DISPATCH_BYTES / 8;
+/** Of one agent. Usually it has one, and two while it moves; what is broken is noticed when it is stale. */
+const MOST_CONNECTIONS = 8;
 /** RFC 6455, 7.1.5. */
 const CLOSE_WITHOUT_HANDSHAKE = 1006;
 const shutdown = { code: "gateway_shutdown", message: executionOutcomes.GATEWAY_SHUTDOWN.message };
+
+/** `noticed`: usually by the news of it, at once; the others are for news that were lost. */
+function revoke(session: AgentSession, noticed: "news" | "touch" | "opening", log: Log): void {
+  log.info({ ...about(session), noticed }, "closes the connection of an agent: its token is no longer accepted");
+  session.close(executionCloseCodes.revoked, "revoked", {
+    code: "agent_token_refused",
+    message: "The agent was revoked. Pair it again to connect.",
+  });
+}
+
+/** Of one agent, oldest first. */
+function closeTooMany(sessions: readonly AgentSession[], log: Log): void {
+  const open = sessions.filter(({ isClosed }) => !isClosed);
+  for (const session of open.slice(0, -MOST_CONNECTIONS)) {
+    log.warn(about(session), "closes the oldest connection of an agent: it has too many");
+    session.close(executionCloseCodes.cycle, "too_many_connections", {
+      code: "rate_limit_exceeded",
+      message: `An agent has at most ${MOST_CONNECTIONS} connections to a gateway: its oldest one is closed.`,
+    });
+  }
+}
 
 function countsOf(sessions: AgentSessions, unsent: number) {
   const counts = { current: 0, older: 0, in_flight: 0, unsent_events: unsent };

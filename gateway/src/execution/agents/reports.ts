@@ -38,7 +38,8 @@ export type Reports = {
 
 export type ReportsOptions = {
   api: Pick<ApiLink, "ask" | "instanceId">;
-  onVerdict(event: ExecutionEvent, verdict: EventVerdict): void;
+  /** `bytes`: of the frame, roughly. */
+  onVerdict(event: ExecutionEvent, verdict: EventVerdict, bytes: number): void;
   onDropped(): void;
   log: Log;
 };
@@ -67,10 +68,6 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
     if (error instanceof ApiUnreachable) log.warn(details, `the gateway stopped before the api had it: ${type}`);
     else log.error(details, `the api refused what an agent reported: ${type}`);
   };
-  const onAnswer: Batched<ExecutionEvent, EventVerdict>["onAnswer"] = (verdict, event) => {
-    if (event.type === "renewed") renewing.delete(keyOf(event));
-    onVerdict(event, verdict);
-  };
   /** Counted until the api has it. */
   const add = (session: AgentSession, event: ExecutionEvent, textBytes: number, release?: () => void) => {
     const bytes = textBytes + ENVELOPE_BYTES;
@@ -85,7 +82,8 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
       until: Number.POSITIVE_INFINITY,
       onAnswer(verdict, item) {
         done();
-        onAnswer(verdict, item);
+        if (item.type === "renewed") renewing.delete(keyOf(item));
+        onVerdict(item, verdict, bytes);
       },
       onFailure(error, item) {
         done();

@@ -39,6 +39,9 @@ export type Held = {
 /** Reports of one agent that the api does not have yet. Results are never dropped, so beyond it the agent is not read. */
 const MOST_UNSENT_REPORT_BYTES = 4 * 1024 * 1024;
 
+/** Written to the connection and not read by the agent: beyond it, it gets no acknowledgement and is disconnected. */
+const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+
 /** Output of one request that was left out. */
 export type Dropped = { generation: number; count: number; lastSeq: number };
 
@@ -110,9 +113,20 @@ export class AgentSession {
 
   send(frame: Sent): void {
     if (this.isClosed) return;
+    if (frame.type !== "execute" && this.socket.bufferedAmount > MOST_UNREAD_BYTES) {
+      this.#abandon();
+      return;
+    }
     // Requests and acknowledgements come in groups.
     gatherWrites(this.#connection);
     this.socket.send(JSON.stringify(frame));
+  }
+
+  /** It reads nothing. What it did not get it gets when it connects again. */
+  #abandon(): void {
+    this.isClosed = true;
+    this.endedBy = "unread";
+    this.socket.terminate();
   }
 
   hold(requestId: string, held: Held): void {

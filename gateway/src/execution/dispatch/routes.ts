@@ -48,6 +48,13 @@ export function addDispatchRoutes(app: HttpServer["app"], options: DispatchOptio
   // As for requests, see service/src/http.ts: no field is secret, and the finished line is scanned all the same.
   const log = options.log.child({}, { redact: [] });
   const authorize = tokenCheck(options.token);
+  // Before the body is read.
+  const guarded = {
+    onRequest: (request: Incoming, _reply: unknown, done: () => void) => {
+      authorize(request);
+      done();
+    },
+  };
 
   const dispatch = (request: Incoming, body: DispatchBody, withinMs: number) =>
     requests.request(
@@ -65,9 +72,8 @@ export function addDispatchRoutes(app: HttpServer["app"], options: DispatchOptio
     throw error;
   };
 
-  app.post(dispatchPaths.dispatch, async (incoming, reply): Promise<ExecutionResult> => {
+  app.post(dispatchPaths.dispatch, guarded, async (incoming, reply): Promise<ExecutionResult> => {
     const request = timed(incoming);
-    authorize(request);
     const body = readBody(incoming.body);
     const timeoutMs = body.timeoutMs ?? executionTimeout.usual;
     // Before the request is made: its end must not pass unnoticed.
@@ -92,9 +98,8 @@ export function addDispatchRoutes(app: HttpServer["app"], options: DispatchOptio
     }
   });
 
-  app.post(dispatchPaths.dispatchAsync, async (incoming, reply): Promise<DispatchedAsync> => {
+  app.post(dispatchPaths.dispatchAsync, guarded, async (incoming, reply): Promise<DispatchedAsync> => {
     const request = timed(incoming);
-    authorize(request);
     const body = readBody(incoming.body);
     const requestId = requestIdOf(body);
     const verdict = await dispatch(request, body, ASYNC_WITHIN_MS).catch((error: unknown) => {
@@ -112,8 +117,7 @@ export function addDispatchRoutes(app: HttpServer["app"], options: DispatchOptio
     return cached ? { requestId, dispatched: false, cached } : { requestId, dispatched: true };
   });
 
-  app.get<{ Params: { requestId: string } }>(`${dispatchPaths.results}/:requestId`, async (request) => {
-    authorize(request);
+  app.get<{ Params: { requestId: string } }>(`${dispatchPaths.results}/:requestId`, guarded, async (request) => {
     const { requestId } = request.params;
     const read = await results.read(requestId, RESULTS_WITHIN_MS).catch((error: unknown) => {
       if (!(error instanceof ApiUnreachable)) throw new ApiError("bad_request");
