@@ -85,6 +85,21 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/trace/trace.ts")).traceCommand(),
   },
   {
+    name: "logs",
+    summary: "log lines of all processes, by an id in them",
+    load: async () => (await import("./commands/logs/logs.ts")).logsCommand(),
+  },
+  {
+    name: "evidence",
+    summary: "signed bundles of everything about a node, an allocation, an incident or an id",
+    load: async () => (await import("./commands/evidence/evidence.ts")).evidenceCommand(),
+  },
+  {
+    name: "preflight",
+    summary: "check a node and a terminal on it, hop by hop",
+    load: async () => (await import("./commands/preflight/preflight.ts")).preflightCommand(),
+  },
+  {
     name: "task",
     summary: "run and inspect tasks on nodes",
     load: async () => (await import("./commands/task/task.ts")).taskCommand(),
@@ -93,6 +108,41 @@ const commands: CommandLoader[] = [
     name: "execution",
     summary: "steps that were dispatched to agents",
     load: async () => (await import("./commands/execution/execution.ts")).executionCommand(),
+  },
+  {
+    name: "workflow",
+    summary: "workflows: apply, publish and check documents",
+    load: async () => (await import("./commands/workflow/workflow.ts")).workflowCommand(),
+  },
+  {
+    name: "run",
+    summary: "runs of workflows",
+    load: async () => (await import("./commands/run/run.ts")).runCommand(),
+  },
+  {
+    name: "lease",
+    summary: "VMs on hosts",
+    load: async () => (await import("./commands/lease/lease.ts")).leaseCommand(),
+  },
+  {
+    name: "vm",
+    summary: "consoles of VMs, and commands in fresh ones",
+    load: async () => (await import("./commands/vm/vm.ts")).vmCommand(),
+  },
+  {
+    name: "jenkins",
+    summary: "Jenkins controllers whose builds get VMs",
+    load: async () => (await import("./commands/jenkins/jenkins.ts")).jenkinsCommand(),
+  },
+  {
+    name: "host",
+    summary: "nodes that run VMs",
+    load: async () => (await import("./commands/host/host.ts")).hostCommand(),
+  },
+  {
+    name: "image",
+    summary: "base images of VMs",
+    load: async () => (await import("./commands/image/image.ts")).imageCommand(),
   },
   {
     name: "allocation",
@@ -108,6 +158,11 @@ const commands: CommandLoader[] = [
     name: "terminal",
     summary: "a shell on a node",
     load: async () => (await import("./commands/terminal/terminal.ts")).terminalCommand(),
+  },
+  {
+    name: "secret",
+    summary: "secrets that steps may get, and the key that encrypts them",
+    load: async () => (await import("./commands/secret/secret.ts")).secretCommand(),
   },
   {
     name: "key",

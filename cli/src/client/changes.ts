@@ -36,8 +36,8 @@ export async function* changesOf<T extends { revision: number }>(
   }
 }
 
-/** Undefined when it was asked to stop. */
-async function patiently<T>(
+/** Waits for a server that is restarting. Undefined when it was asked to stop. */
+export async function patiently<T>(
   ask: (deadline: AbortSignal) => Promise<T>,
   stop: AbortSignal | undefined,
 ): Promise<T | undefined> {

@@ -2,9 +2,19 @@
 
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { type RunningProcess, runProcess } from "@holdfast/kit/lifecycle";
-import { type Environment, readSettings } from "@holdfast/kit/settings";
+import {
+  describeSettings,
+  type Environment,
+  readSettings,
+  type Settings,
+  secretValues,
+  type Values,
+} from "@holdfast/kit/settings";
 import { createLog, type Log } from "@holdfast/service/log";
+import type { OwnProcess } from "@holdfast/service/log-store/own-process";
+import type { logStoreSettings } from "@holdfast/service/settings";
 import { Command, Option } from "commander";
+import { openOwnLogStore } from "./own-log-store.ts";
 
 export function apiCommand(): Command {
   return new Command("api")
@@ -13,7 +23,7 @@ export function apiCommand(): Command {
     .action(async () => {
       const { apiSettings } = await import("@holdfast/control-plane/api/settings");
       const { startApi } = await import("@holdfast/control-plane/api/main");
-      await runConfigured("api", readSettings(apiSettings, process.env), startApi);
+      await runServer("api", apiSettings, startApi);
     });
 }
 
@@ -24,7 +34,7 @@ export function gatewayCommand(): Command {
     .action(async () => {
       const { gatewaySettings } = await import("@holdfast/gateway/settings");
       const { startGateway } = await import("@holdfast/gateway/main");
-      await runConfigured("gateway", readSettings(gatewaySettings, process.env), startGateway);
+      await runServer("gateway", gatewaySettings, startGateway);
     });
 }
 
@@ -35,13 +45,31 @@ export function workerCommand(): Command {
     .action(async () => {
       const { workerSettings } = await import("@holdfast/control-plane/worker/settings");
       const { startWorker } = await import("@holdfast/control-plane/worker/main");
-      await runConfigured("worker", readSettings(workerSettings, process.env), startWorker);
+      await runServer("worker", workerSettings, startWorker);
     });
 }
 
 /** For scripts that pass it to every command. */
 function alwaysJson(): Option {
   return new Option("--json", "log lines are always JSON").hideHelp();
+}
+
+/** A process of the server, which keeps its log lines and knows what it runs with. */
+async function runServer<S extends Settings & typeof logStoreSettings & { logLevel: Settings[string] }>(
+  name: string,
+  declared: S,
+  start: (settings: Values<S>, log: Log, own: OwnProcess) => Promise<RunningProcess>,
+): Promise<void> {
+  const settings = readSettings(declared, process.env);
+  const { logLevel: level, ...limits } = settings as Values<typeof logStoreSettings> & { logLevel: string };
+  const warnings = warningsAboutUnsupported(process.env);
+  forgetSecrets(process.env);
+  const kept = await openOwnLogStore(name, limits);
+  const secrets = secretValues(declared, settings);
+  const log = createLog({ process: name, level, store: kept.store, secrets });
+  for (const warning of [...warnings, ...(kept.problem === undefined ? [] : [kept.problem])]) log.warn(warning);
+  const own = { logs: kept.store, settings: describeSettings(declared, settings), secrets };
+  await runProcess(log, () => start(settings, log, own));
 }
 
 export async function runConfigured<S extends { logLevel: string }>(

@@ -19,7 +19,7 @@ import { describeJobs, summarizeJobs } from "./status-jobs.ts";
 type Part = { ok: boolean; url?: string; reason?: string; warning?: string };
 type Status = {
   api: Part & { node_url?: string | null; internal_url?: string | null };
-  gateway: Part & { node_url?: string | null; internal_url?: string | null };
+  gateway: Part & { node_url?: string | null; internal_url?: string | null; dispatch_token_file?: string | null };
   worker: Part;
   database: Part & { embedded: boolean; version: string | null };
   agent: Part & { node_id: string | null };
@@ -57,6 +57,7 @@ async function readStatus(): Promise<Status> {
     ...gatewayPart,
     node_url: file.node_terminal_url,
     internal_url: file.gateway_internal_url,
+    dispatch_token_file: file.dispatch_token_file,
   };
   const { embedded, version } = file.database;
   try {
@@ -140,7 +141,11 @@ function describe(status: Status, { allJobs }: { allJobs: boolean }): string {
     },
   ]);
   const jobs = describeJobs(status.background.jobs, { all: allJobs });
-  return jobs === "" ? parts : `${parts}\n\n${jobs}`;
+  return [parts, ...describeDispatch(status.gateway), ...(jobs === "" ? [] : [jobs])].join("\n\n");
+}
+
+function describeDispatch({ ok, internal_url: url, dispatch_token_file: file }: Status["gateway"]): string[] {
+  return ok && url && file ? [`Steps are dispatched at ${url}, with the token in ${file}.`] : [];
 }
 
 function remarkOn(name: keyof Status, { database, ingress, background }: Status): string {

@@ -1,5 +1,6 @@
 // holdfast up: runs everything in the foreground until Ctrl-C, SIGTERM or `holdfast down`.
 
+import { redact } from "@holdfast/kit/redact";
 import { Command } from "commander";
 import { findLocalServer } from "../client/connect.ts";
 import { looksRemote, sshLine } from "../up/addresses.ts";
@@ -106,8 +107,8 @@ async function signInFacts(): Promise<SummaryFacts["signIn"]> {
   try {
     const link = await firstAdminLink(findLocalServer());
     return link === undefined ? undefined : { link };
-  } catch {
-    return { hint };
+  } catch (error) {
+    return { hint, problem: redact(error instanceof Error ? error.message : String(error)) };
   }
 }
 

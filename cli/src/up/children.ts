@@ -85,6 +85,7 @@ export function startChildren(options: {
     [apiSettings.operatorTokenSha256.env]: options.operatorTokenSha256,
     [apiSettings.serviceToken.env]: options.serviceToken,
     [gatewaySettings.dispatchToken.env]: options.dispatchToken,
+    ...(env[gatewaySettings.logStoreDir.env] ? {} : { [gatewaySettings.logStoreDir.env]: `${data.logs}/store` }),
     // Done already, by the owner's login, which the processes do not get.
     [apiSettings.migrateOnStart.env]: "no",
   };

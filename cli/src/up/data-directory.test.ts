@@ -29,7 +29,8 @@ describe("a data directory", () => {
   it("SEC-03 is made for its user alone, and opened again", () => {
     open();
     expect(statSync(path).mode & 0o777).toBe(0o700);
-    for (const name of ["kek", "operator-token"]) writeFileSync(join(path, name), "secret", { mode: 0o600 });
+    for (const name of ["kek", "operator-token", "dispatch-token"])
+      writeFileSync(join(path, name), "secret", { mode: 0o600 });
     expect(refusal()).toBe("none");
   });
 
@@ -42,19 +43,22 @@ describe("a data directory", () => {
     expect(statSync(path).mode & 0o777).toBe(0o755);
   });
 
-  it.for(["kek", "operator-token"])("SEC-03 is refused when others can reach its file %s", (name) => {
-    open();
-    const file = join(path, name);
-    writeFileSync(file, "secret");
-    for (const mode of [0o604, 0o640, 0o620, 0o602]) {
-      chmodSync(file, mode);
-      expect(refusal(), mode.toString(8)).toContain(`chmod 600 ${file}`);
-    }
-    chmodSync(file, 0o600);
-    expect(refusal()).toBe("none");
-  });
+  it.for(["kek", "operator-token", "dispatch-token"])(
+    "SEC-03 is refused when others can reach its file %s",
+    (name) => {
+      open();
+      const file = join(path, name);
+      writeFileSync(file, "secret");
+      for (const mode of [0o604, 0o640, 0o620, 0o602]) {
+        chmodSync(file, mode);
+        expect(refusal(), mode.toString(8)).toContain(`chmod 600 ${file}`);
+      }
+      chmodSync(file, 0o600);
+      expect(refusal()).toBe("none");
+    },
+  );
 
-  it.skipIf(lacks("root")).for(["kek", "operator-token"])(
+  it.skipIf(lacks("root")).for(["kek", "operator-token", "dispatch-token"])(
     "SEC-03 is refused when another user made its file %s",
     (name) => {
       open();

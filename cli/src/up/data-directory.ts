@@ -13,6 +13,8 @@ export type DataDirectory = {
   upFile: string;
   kek: string;
   operatorToken: string;
+  /** By which workers of this machine dispatch steps. */
+  dispatchToken: string;
   logs: string;
   postgres: string;
   /** State of the agent that `up` runs, unless a setting puts it elsewhere. */
@@ -26,6 +28,7 @@ export function pathsIn(path: string): DataDirectory {
     upFile: join(path, "up.json"),
     kek: join(path, "kek"),
     operatorToken: join(path, "operator-token"),
+    dispatchToken: join(path, "dispatch-token"),
     logs: join(path, "logs"),
     postgres: join(path, "postgres"),
     agent: join(path, "agent"),
@@ -44,7 +47,7 @@ export function openDataDirectory(
     const stats = statSync(path);
     refuseOwnedByOthers(path, stats, uid);
     refuseForeign(path, stats, readdirSync(path));
-    for (const secret of [paths.kek, paths.operatorToken]) refuseSharedSecret(secret, uid);
+    for (const secret of [paths.kek, paths.operatorToken, paths.dispatchToken]) refuseSharedSecret(secret, uid);
     // The first file to be written: it distinguishes a data directory from any other directory.
     closeSync(openSync(paths.lock, "a", 0o600));
     chmodSync(path, options.othersPassThrough ? 0o711 : 0o700);

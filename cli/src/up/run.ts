@@ -15,7 +15,7 @@ import { endLeftOverChildren } from "./left-over-children.ts";
 import { type Lock, takeLock } from "./lock.ts";
 import { occupied } from "./occupied.ts";
 import { checkPorts } from "./ports.ts";
-import { digestOf, ensureKek, ensureOperatorToken, makeDispatchToken, makeServiceToken } from "./secrets.ts";
+import { digestOf, ensureDispatchToken, ensureKek, ensureOperatorToken, makeServiceToken } from "./secrets.ts";
 import { type AllSettings, processSettings } from "./settings.ts";
 import type { StopRequest } from "./stop-request.ts";
 import type { Terminal } from "./terminal.ts";
@@ -77,6 +77,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
   await checkPorts(listenersOf(settings));
   const kek = settings.api.kek?.toString("base64") ?? ensureKek(data);
   const operatorToken = ensureOperatorToken(data);
+  const dispatchToken = settings.gateway.dispatchToken ?? ensureDispatchToken(data);
 
   const wantsAgent = settings.runsAgent === "yes";
   const upFile = keepUpFile(data.upFile, {
@@ -103,7 +104,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     kek,
     operatorTokenSha256: digestOf(operatorToken),
     serviceToken: settings.api.serviceToken ?? makeServiceToken(),
-    dispatchToken: settings.gateway.dispatchToken ?? makeDispatchToken(),
+    dispatchToken,
     internal: { bind: settings.api.internalBind, port: settings.api.internalPort },
     gatewayInternal: {
       bind: settings.gateway.internalBind,
@@ -124,6 +125,8 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     api_internal_url: urls.apiInternalUrl,
     node_terminal_url: urls.nodeTerminalUrl,
     gateway_internal_url: urls.gatewayInternalUrl,
+    // A token of a setting is where its owner put it.
+    dispatch_token_file: settings.gateway.dispatchToken === undefined ? data.dispatchToken : null,
     tls_cert_file: settings.api.tlsCertFile ?? null,
   });
   const agent = !wantsAgent

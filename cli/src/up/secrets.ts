@@ -1,6 +1,6 @@
 // The secrets that `holdfast up` makes. On first use, and kept: the key that seals everything secret in
-// the database, and the token by which the commands of this machine act without signing in. At each
-// start, and kept nowhere: the one by which api and gateway know each other, and the one that dispatches steps.
+// the database, the token by which the commands of this machine act without signing in, and the one by which its workers
+// dispatch steps. At each start, and kept nowhere: the one by which api and gateway know each other.
 
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -34,19 +34,23 @@ export function ensureKek(data: DataDirectory): string {
 }
 
 export function ensureOperatorToken(data: DataDirectory): string {
-  const kept = readFileIfPresent(data.operatorToken)?.trim();
-  if (kept?.startsWith(secretPrefix.localOperator)) return kept;
-  const made = `${secretPrefix.localOperator}${randomBytes(32).toString("base64url")}`;
-  writeFileDurably(data.operatorToken, `${made}\n`, 0o600);
+  return ensureToken(data.operatorToken, secretPrefix.localOperator);
+}
+
+export function ensureDispatchToken(data: DataDirectory): string {
+  return ensureToken(data.dispatchToken, secretPrefix.dispatch);
+}
+
+function ensureToken(file: string, prefix: string): string {
+  const kept = readFileIfPresent(file)?.trim();
+  if (kept?.startsWith(prefix)) return kept;
+  const made = `${prefix}${randomBytes(32).toString("base64url")}`;
+  writeFileDurably(file, `${made}\n`, 0o600);
   return made;
 }
 
 export function makeServiceToken(): string {
   return `${secretPrefix.service}${randomBytes(32).toString("base64url")}`;
-}
-
-export function makeDispatchToken(): string {
-  return `${secretPrefix.dispatch}${randomBytes(32).toString("base64url")}`;
 }
 
 /** The api compares digests, so that it never holds the token itself. */

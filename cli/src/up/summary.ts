@@ -8,8 +8,8 @@ export type SummaryFacts = {
   gatewayUrl: string;
   /** Whether this machine is a node, and which. */
   node: string | undefined;
-  /** The link, or how to get one; undefined when an administrator exists. */
-  signIn: { link: string } | { hint: string } | undefined;
+  /** The link, or how to get one and why it is not here; undefined when an administrator exists. */
+  signIn: { link: string } | { hint: string; problem?: string } | undefined;
   /** The command to run `holdfast` here: it may not be on the PATH. */
   command: string;
   dataDirectory: string;
@@ -45,7 +45,10 @@ function signInRows(
   style: Style,
 ): string[] {
   if (signIn === undefined) return [];
-  if ("hint" in signIn) return [row("Sign in", signIn.hint)];
+  if ("hint" in signIn) {
+    const { hint, problem } = signIn;
+    return [row("Sign in", hint), ...(problem ? [row("", `No link could be created now: ${problem}`)] : [])];
+  }
   return [
     row("Sign in", style.dim("as the first administrator (one-time link, valid for 15 minutes):")),
     `  ${style.accent(signIn.link)}`,

@@ -21,6 +21,8 @@ export type UpFile = {
   api_internal_url: string | null;
   node_terminal_url: string | null;
   gateway_internal_url: string | null;
+  /** Holds the token that dispatches steps; null: the token is a setting's. */
+  dispatch_token_file: string | null;
   /** This machine as a node; null when `up` runs no agent. */
   agent: AgentRecord | null;
   /** The listeners' certificate, when they speak TLS: what commands on this machine trust. */
@@ -58,6 +60,7 @@ export function keepUpFile(path: string, options: { embedded: boolean; agent: Ag
     api_internal_url: null,
     node_terminal_url: null,
     gateway_internal_url: null,
+    dispatch_token_file: null,
     agent: options.agent,
     tls_cert_file: null,
     database: { embedded: options.embedded, version: null },

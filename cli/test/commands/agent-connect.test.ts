@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { countedSteps } from "../../../node-agent/test/support/counted-steps.ts";
+import { hostBackend } from "../../../node-agent/test/support/host-backend.ts";
 import { type StandInGateway, startStandInGateway } from "../../../node-agent/test/support/stand-in-gateway.ts";
 import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 import { openInstallation } from "../../../testkit/processes/holdfast.ts";
@@ -21,7 +22,7 @@ async function host() {
   atEnd(() => rmSync(home, { recursive: true, force: true, maxRetries: 10 }));
   const own = join(home, ".holdfast/agent.json");
   const connect = (args: string[] = [], env: Record<string, string> = {}) =>
-    installation.start(["agent", "connect", ...args], { HOME: home, HOLDFAST_EXECUTION_BACKEND: "host", ...env });
+    installation.start(["agent", "connect", ...args], { HOME: home, ...hostBackend, ...env });
   const stored = () => JSON.parse(readFileSync(own, "utf8")) as Record<string, unknown>;
   return { gateway, home, own, connect, stored };
 }

@@ -3,6 +3,7 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { request as askTls } from "node:https";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { ExecutionAgent } from "@holdfast/contracts/endpoints/agents";
 import type { Execution } from "@holdfast/contracts/endpoints/executions";
@@ -250,6 +251,10 @@ describe("pairing", () => {
     const advice = /agent token has the form <organization id>\.<secret> .* has not been revoked/;
     const log = () => east.agent.printed().stdout;
     await expect.poll(log).toMatch(new RegExp(`${advice.source}.*the agent was revoked"`));
+    // By the news of it: what is noticed later is for news that were lost.
+    const gateway = readFileSync(join(site.installation.dataDir, "logs/gateway.log"), "utf8");
+    const closes = gateway.split("\n").filter((line) => line.includes("its token is no longer accepted"));
+    expect(closes.map((line) => JSON.parse(line))).toMatchObject([{ agent_id: east.id, noticed: "news" }]);
     east.agent.process.kill("SIGTERM");
     expect((await east.agent.ended).code).toBe(0);
     const again = east.host.connect();

@@ -110,7 +110,7 @@ function sitDown() {
   let shown = "";
   const client = openTerminalClient<Buffer>({
     shell: undefined,
-    environment: commandEnvironment(api.as(token), { url: api.url, token, certificateFile }, allocationId),
+    environment: commandEnvironment(api.as(token), { url: api.url, token, certificateFile }, { allocationId }),
     display: {
       start: () => undefined,
       write(bytes, done) {

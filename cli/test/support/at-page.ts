@@ -21,13 +21,18 @@ export type AtPage = Visitor & {
 export async function signIn(visitor: Visitor, shells: Shells): Promise<AtPage> {
   const { page } = visitor;
   const { url } = await shells.json<{ url: string }>(["admin", "link"]);
-  await page.goto(url);
+  await createFirstAccount(page, url);
+  return { ...visitor, ...atTerminal(page, shells) };
+}
+
+/** `link`: of `holdfast admin link`. */
+export async function createFirstAccount(page: Page, link: string): Promise<void> {
+  await page.goto(link);
   await page.getByLabel("Email").fill("root@example.com");
   await page.getByLabel("Your name").fill("First Admin");
   await page.getByLabel("New password").fill(PASSWORD);
   await page.getByRole("button", { name: "Create account" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-  return { ...visitor, ...atTerminal(page, shells) };
 }
 
 function atTerminal(page: Page, shells: Shells): Omit<AtPage, keyof Visitor> {

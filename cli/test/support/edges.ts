@@ -82,22 +82,62 @@ export async function openProxyWithoutUpgrades(target: () => number): Promise<St
   return standing(server);
 }
 
+/** An identity-aware proxy: who has its cookie gets through, everybody else is sent to sign in. */
+export async function openIdentityProxy(cookie: string, target: () => number): Promise<Standing> {
+  const isKnown = ({ headers }: IncomingMessage) => headers.cookie?.split("; ").includes(cookie) === true;
+  const location = "https://identity.example.com/.pomerium/sign_in";
+  const server = createHttpServer(async (request, response) => {
+    if (!isKnown(request)) return void response.writeHead(302, { location }).end("<html>Sign in</html>");
+    const answer = await fetch(`http://127.0.0.1:${target()}${request.url}`).catch(() => undefined);
+    const listener = answer?.headers.get(LISTENER_HEADER);
+    response.writeHead(answer?.status ?? 502, listener ? { [LISTENER_HEADER]: listener } : {});
+    response.end(await answer?.text());
+  });
+  server.on("upgrade", (request, socket) => {
+    socket.on("error", () => socket.destroy());
+    if (!isKnown(request)) return refuseUpgrade(socket, `HTTP/1.1 302 Found\r\nlocation: ${location}`);
+    const far = dial(target(), "127.0.0.1", () => {
+      const headers = request.rawHeaders.flatMap((name, index, all) =>
+        index % 2 === 0 ? [`${name}: ${all[index + 1]}`] : [],
+      );
+      far.write(`GET ${request.url} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n`);
+      far.pipe(socket).pipe(far);
+    });
+    far.on("error", () => socket.destroy());
+    socket.on("close", () => far.destroy());
+  });
+  return standing(server);
+}
+
+/** An edge that has had enough. */
+export function openRateLimiter(): Promise<Standing> {
+  return standing(createHttpServer((_request, response) => response.writeHead(429).end("<h1>Slow down</h1>")));
+}
+
 type Certificate = { cert: string; key: string };
 
 /** A proxy on the nodes' side that ends TLS: the certificate of the node goes no further. */
 export async function openTlsEnd(own: Certificate, target: () => number): Promise<Standing> {
-  const server = createTlsServer(own);
+  const onwardOf = (request: IncomingMessage): RequestOptions => ({
+    ...own,
+    port: target(),
+    host: "127.0.0.1",
+    path: request.url ?? "/",
+    headers: request.headers,
+    rejectUnauthorized: false,
+  });
+  const server = createTlsServer(own, (request, response) => {
+    askTls(onwardOf(request))
+      .on("response", (answer: IncomingMessage) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      })
+      .on("error", () => response.destroy())
+      .end();
+  });
   server.on("upgrade", (request, socket) => {
     socket.on("error", () => socket.destroy());
-    const onward: RequestOptions = {
-      ...own,
-      port: target(),
-      host: "127.0.0.1",
-      path: request.url ?? "/",
-      headers: request.headers,
-      rejectUnauthorized: false,
-    };
-    askTls(onward)
+    askTls(onwardOf(request))
       .on("response", async (answer: IncomingMessage) => {
         const body = (await answer.toArray()).join("");
         const listener = `${LISTENER_HEADER}: ${answer.headers[LISTENER_HEADER]}`;

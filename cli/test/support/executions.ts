@@ -10,6 +10,7 @@ import type { DispatchBody } from "@holdfast/contracts/execution/dispatch";
 import { databaseName, roles } from "@holdfast/control-plane/database/embedded/credentials";
 import { socketUrl } from "@holdfast/control-plane/database/embedded/socket-url";
 import { openSql, type Sql } from "@holdfast/control-plane/database/sql/sql";
+import { hostBackend } from "../../../node-agent/test/support/host-backend.ts";
 import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
 import { dispatchBody } from "../../../testkit/gateway/agents.ts";
 import { DISPATCH_TOKEN } from "../../../testkit/gateway/gateway.ts";
@@ -36,8 +37,12 @@ export type ExecutionSite = {
   post(path: string): Promise<{ status: number; body: Record<string, unknown> }>;
 };
 
-export async function openExecutionSite(env: Environment = {}): Promise<ExecutionSite> {
-  const installation = openInstallation();
+/** `command`: of another copy of the product. */
+export async function openExecutionSite(
+  env: Environment = {},
+  options: { command?: string } = {},
+): Promise<ExecutionSite> {
+  const installation = openInstallation(options);
   atEnd(() => installation.cleanUp());
   const [gateway, internal] = await freePorts<[number, number]>(2);
   const ready = await installation.up({
@@ -89,8 +94,7 @@ export function newHost(installation: Pick<Installation, "start">): Host {
   return {
     home,
     credentials: join(home, ".holdfast/agent.json"),
-    connect: (args = []) =>
-      installation.start(["agent", "connect", ...args], { HOME: home, HOLDFAST_EXECUTION_BACKEND: "host" }),
+    connect: (args = []) => installation.start(["agent", "connect", ...args], { HOME: home, ...hostBackend }),
   };
 }
 

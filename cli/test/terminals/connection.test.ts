@@ -51,7 +51,11 @@ function standInApi(deadlineSeconds = 15) {
     const grant = { token: "hfp_t", url, session_id: sessionId, correlation_id: "c-1" };
     return { ...grant, expires_at: new Date().toISOString(), deadline_seconds: deadlineSeconds };
   }) as unknown as Client;
-  return { environment: commandEnvironment(client, { url: "", token: "" }, uuidv7()), reports, wanted };
+  return {
+    environment: commandEnvironment(client, { url: "", token: "" }, { allocationId: uuidv7() }),
+    reports,
+    wanted,
+  };
 }
 
 function connecting(deadlineSeconds?: number) {

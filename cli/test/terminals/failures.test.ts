@@ -136,6 +136,10 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   const terminalWith = async (correlation_id: string) =>
     (await client(listTerminals, { query: { correlation_id } })).items;
 
+  /** The shell may answer before the api has stored that it is open. */
+  const theOpenTerminal = () =>
+    vi.waitUntil(async () => (await shells.terminals("open"))[0], { timeout: 60_000, interval: 100 });
+
   /** Opens a terminal in both ways, and expects this to be said by both and kept of both. */
   async function fails(
     code: TerminalFailureCode,
@@ -322,16 +326,16 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
 
   it("TERM-08 a holder that is killed after ready fails the terminal, in the list, the record and the audit", async () => {
     const tty = await shells.atShell();
-    const [open] = await shells.terminals("open");
+    const open = await theOpenTerminal();
     process.kill(Number(await ask(tty, "echo $PPID")), "SIGKILL");
     expect((await tty.ended).code).toBe(1);
     expect(tty.shown()).toContain("terminal_pty_failed");
-    const correlation_id = String(open?.correlation_id);
+    const { correlation_id } = open;
     await expect
       .poll(() => terminalWith(correlation_id))
       .toMatchObject([
         {
-          ...{ id: open?.id, state: "failed", chain: { failed: { correlation_id } } },
+          ...{ id: open.id, state: "failed", chain: { failed: { correlation_id } } },
           failure: { code: "terminal_pty_failed", hop: "workload_terminal_startup_failure", owner: "node" },
         },
       ]);
@@ -343,13 +347,13 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
 
   it("TERM-08 a node that is quarantined ends its terminals for that reason, not for the tenant's", async () => {
     const tty = await shells.atShell();
-    const [open] = await shells.terminals("open");
+    const open = await theOpenTerminal();
     onTestFinished(reactivate);
     await shells.json(["node", "fence", shells.node.name]);
     expect((await tty.ended).code).toBe(1);
     expect(tty.shown()).toContain("terminal_node_quarantined");
     await expect
-      .poll(() => terminalWith(String(open?.correlation_id)))
+      .poll(() => terminalWith(open.correlation_id))
       .toMatchObject([{ state: "failed", failure: { code: "terminal_node_quarantined", owner: "node" } }]);
     await reactivate();
     await works(() => atPage?.openTerminal());

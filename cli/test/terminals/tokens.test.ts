@@ -126,7 +126,9 @@ describe.skipIf(lacks("root"))("a terminal token", () => {
   it("SEC-03 stands in no log of any process, no audit event and no metric", async () => {
     const ready = await shells.up.ready;
     const logs = join(shells.installation.dataDir, "logs");
-    const texts = readdirSync(logs).map((name) => readFileSync(join(logs, name), "utf8"));
+    // With the lines that each process keeps, below it.
+    const files = readdirSync(logs, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const texts = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), "utf8"));
     texts.push((await shells.run(["audit", "list", "--limit", "200", "--json"])).stdout);
     for (const url of [ready.api_url, ready.gateway_url]) texts.push(await (await fetch(`${url}/metrics`)).text());
     expect(texts.length).toBeGreaterThan(5);

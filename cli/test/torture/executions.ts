@@ -1,28 +1,39 @@
-// Runs steps on a real agent while gateway, api, agent, worker and postmaster are killed at random moments, and the
-// connection between agent and gateway breaks again and again. Every step writes a line to a file that neither product nor
-// database knows. Afterwards each request must have one result, and no step may have run twice.
+// Runs steps on a real agent while two gateways, api, agent, worker, postmaster and Redis are killed at random moments and
+// Redis is emptied, and the connections between agent and gateways break and repeat frames. Every step writes a line to a
+// file that neither product nor database knows. Afterwards each request must have one result, and no step may have run twice.
 
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Client, createClient } from "@holdfast/contracts/client";
+import { setTimeout as wait } from "node:timers/promises";
 import { createAgentPairingToken, listAgents } from "@holdfast/contracts/endpoints/agents";
-import { getMe } from "@holdfast/contracts/endpoints/me";
 import type { ExecutionResult } from "@holdfast/contracts/execution/dispatch";
 import { readFileIfPresent } from "@holdfast/kit/files";
-import { freePorts } from "../../../testkit/processes/free-ports.ts";
-import { type Installation, openInstallation, until } from "../../../testkit/processes/holdfast.ts";
+import { hostBackend } from "../../../node-agent/test/support/host-backend.ts";
+import { until } from "../../../testkit/processes/holdfast.ts";
+import { type GatewayPair, openGatewayPair } from "../support/gateway-pair.ts";
+import { type Staying, stayRunning } from "../support/staying.ts";
 import { createDispatcher, type Dispatcher, type Step } from "./dispatcher.ts";
+import { type FrameRelay, startFrameRelay } from "./frame-relay.ts";
 import { randomFrom } from "./random.ts";
-import { startRelay } from "./relay.ts";
 
-const victims = ["gateway", "api", "agent", "postmaster", "gateway", "worker"] as const;
+/** `redis flush` empties it; all others are killed. */
+const victims = [
+  "gateway",
+  "api",
+  "redis",
+  "agent",
+  "second gateway",
+  "postmaster",
+  "redis flush",
+  "worker",
+] as const;
 type Victim = (typeof victims)[number];
 
 export type ExecutionTortureReport = {
   seed: number;
   kills: Record<Victim, number>;
   brokenConnections: number;
+  repeatedFrames: number;
   steps: number;
   /** By how they ended. */
   ended: Record<string, number>;
@@ -34,7 +45,6 @@ export type ExecutionTortureReport = {
   untraced: string[];
 };
 
-const DISPATCH_TOKEN = "torture-dispatch-token";
 const LANES = 8;
 /** Longer than any outage here: none may cost a step. */
 const TIMEOUT_MS = 300_000;
@@ -45,76 +55,50 @@ export async function tortureExecutions(options: {
   onKill?(text: string): void;
 }): Promise<ExecutionTortureReport> {
   const random = randomFrom(options.seed);
-  const installation = openInstallation();
-  const [gateway, internal] = await freePorts<[number, number]>(2);
-  const relay = await startRelay({ target: () => gateway, random });
-  let agent: Agent | undefined;
+  let relay: FrameRelay | undefined;
+  let agent: Staying | undefined;
+  const pair = await openGatewayPair({
+    env: { HOLDFAST_UP_AGENT: "no" },
+    async through(target) {
+      relay = await startFrameRelay({ target, random });
+      return relay.port;
+    },
+  });
   try {
-    const { api_url } = await installation.up({
-      HOLDFAST_GATEWAY_PORT: String(gateway),
-      HOLDFAST_GATEWAY_INTERNAL_PORT: String(internal),
-      HOLDFAST_DISPATCH_TOKEN: DISPATCH_TOKEN,
-      HOLDFAST_EXECUTION_WS_URL: `ws://127.0.0.1:${relay.port}/ws`,
-      HOLDFAST_UP_AGENT: "no",
-    }).ready;
-    const operatorToken = readFileSync(`${installation.dataDir}/operator-token`, "utf8").trim();
-    const call = createClient({ baseUrl: api_url, token: operatorToken });
-    const org = (await call(getMe, {})).organizations[0]?.id ?? "";
-    agent = await connectAgent({ installation, call, org, apiUrl: api_url });
+    agent = await connectAgent(pair);
+    let turn = 0;
     const dispatcher = createDispatcher({
-      url: () => `http://127.0.0.1:${internal}`,
-      token: DISPATCH_TOKEN,
+      url: () => pair.gateways[turn++ % 2]?.internalUrl ?? "",
+      token: pair.dispatchToken,
       random,
     });
-    const trace = join(installation.dataDir, "trace");
-    const lanes = startLanes({ dispatcher, org, trace, random });
-    const kills = await killInTurn({ ...options, random, installation, agent, lanes });
+    const trace = join(pair.installation.dataDir, "trace");
+    const lanes = startLanes({ dispatcher, org: pair.org, trace, random });
+    const kills = await killInTurn({ ...options, random, pair, agent, lanes });
     await lanes.stop();
-    relay.calm();
+    relay?.calm();
     const judged = await judge({ dispatcher, lanes, trace });
-    return { seed: options.seed, kills, brokenConnections: relay.broken(), ...judged };
+    const met = { brokenConnections: relay?.broken() ?? 0, repeatedFrames: relay?.repeated() ?? 0 };
+    return { seed: options.seed, kills, ...met, ...judged };
   } finally {
     await agent?.stop();
-    await relay.stop();
-    await installation.cleanUp();
+    await relay?.stop();
+    await pair.cleanUp();
   }
 }
 
-/** Started again whenever it ends, as a service manager does. */
-type Agent = { kill(): void; stop(): Promise<void> };
-
-async function connectAgent(options: {
-  installation: Installation;
-  call: Client;
-  org: string;
-  apiUrl: string;
-}): Promise<Agent> {
-  const { installation, call, org } = options;
+async function connectAgent({ installation, call, org, ready }: GatewayPair): Promise<Staying> {
   const params = { org_id: org };
   const { token } = await call(createAgentPairingToken, { params });
   const env = {
     HOLDFAST_EXECUTION_CREDENTIALS: join(installation.dataDir, "execution-agent.json"),
     HOLDFAST_EXECUTION_WORKDIR_ROOT: join(installation.dataDir, "execution-work"),
-    HOLDFAST_EXECUTION_BACKEND: "host",
+    ...hostBackend,
   };
-  const pairing = ["--pairing-token", token, "--api-base", options.apiUrl];
-  let running = installation.start(["agent", "connect", ...pairing], env);
+  const connect = (...args: string[]) => installation.start(["agent", "connect", ...args], env);
+  const agent = stayRunning(() => connect("--pairing-token", token, "--api-base", ready.api_url), connect);
   await until(async () => (await call(listAgents, { params })).agents.some(({ status }) => status === "online"));
-  let stopping = false;
-  const staying = (async () => {
-    while (!stopping) {
-      await running.ended;
-      if (!stopping) running = installation.start(["agent", "connect"], env);
-    }
-  })();
-  return {
-    kill: () => void running.process.kill("SIGKILL"),
-    stop: async () => {
-      stopping = true;
-      running.process.kill("SIGTERM");
-      await staying;
-    },
-  };
+  return agent;
 }
 
 type Lanes = { steps: ReadonlyMap<string, { step: Step; ended?: ExecutionResult }>; stop(): Promise<void> };
@@ -161,28 +145,54 @@ async function killInTurn(stage: {
   kills: number;
   onKill?(text: string): void;
   random: () => number;
-  installation: Installation;
-  agent: Agent;
+  pair: GatewayPair;
+  agent: Staying;
   lanes: Lanes;
 }): Promise<Record<Victim, number>> {
-  const { installation, random, lanes } = stage;
-  const kills: Record<Victim, number> = { gateway: 0, api: 0, agent: 0, postmaster: 0, worker: 0 };
+  const { pair, agent, random, lanes } = stage;
+  const kills = Object.fromEntries(victims.map((victim) => [victim, 0])) as Record<Victim, number>;
   const ended = () => [...lanes.steps.values()].filter((one) => one.ended).length;
   for (let count = 0; count < stage.kills; count += 1) {
     const before = ended();
     await until(() => ended() > before);
-    await new Promise((resolve) => setTimeout(resolve, random() * 600));
+    await wait(random() * 600);
     const victim = victims[count % victims.length] ?? "gateway";
-    if (victim === "agent") stage.agent.kill();
-    else if (!killOne(installation, victim)) continue;
+    if (!(await killOne({ pair, agent, random }, victim))) continue;
     kills[victim] += 1;
     stage.onKill?.(`kill ${count + 1}: ${victim}, ${ended()} steps ended`);
   }
   return kills;
 }
 
-function killOne(installation: Installation, victim: Exclude<Victim, "agent">): boolean {
-  const pid = victim === "postmaster" ? installation.postmaster() : installation.upFile().children[victim]?.pid;
+async function killOne(
+  { pair, agent, random }: { pair: GatewayPair; agent: Staying; random: () => number },
+  victim: Victim,
+): Promise<boolean> {
+  const { installation, redis, gateways } = pair;
+  switch (victim) {
+    case "redis":
+      await redis.stop();
+      await wait(random() * 3_000);
+      await redis.start();
+      return true;
+    case "redis flush":
+      await redis.flush();
+      return true;
+    case "agent":
+      return kill(agent.pid());
+    case "gateway":
+      return kill(gateways[0].pid());
+    case "second gateway":
+      return kill(gateways[1].pid());
+    case "postmaster":
+      return kill(installation.postmaster());
+    case "api":
+    case "worker":
+      return kill(installation.upFile().children[victim]?.pid);
+  }
+}
+
+function kill(pid: number | undefined): boolean {
   if (!pid) return false;
   try {
     process.kill(pid, "SIGKILL");

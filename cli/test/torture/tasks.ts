@@ -1,6 +1,6 @@
 // Runs tasks on a real node while api, agent, worker and postmaster are killed at random moments and
 // the connection between agent and api breaks again and again. Afterwards every task must have
-// ended, once and finally, and no task that may run only once has run twice.
+// ended, once and finally, and no task that may run only once has run twice. The agent has a stream or polls, by turns.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,10 +18,14 @@ import { onceOnly, repeatable, tracedTypes } from "./task-types.ts";
 
 const victims = ["api", "agent", "postmaster", "worker"] as const;
 type Victim = (typeof victims)[number];
+const links = ["stream", "poll"] as const;
+type Link = (typeof links)[number];
 
 export type TaskTortureReport = {
   seed: number;
   kills: Record<Victim, number>;
+  /** How often the agent started with each kind of link. */
+  starts: Record<Link, number>;
   brokenConnections: number;
   /** Tasks whose creation was acknowledged. */
   tasks: number;
@@ -77,7 +81,7 @@ type Stage = {
 };
 
 /** An agent that joined through the relay, as one on another machine would, and is started again when it ends. */
-type Agent = { kill(): void; stop(): Promise<void> };
+type Agent = { kill(): void; stop(): Promise<void>; starts(): Record<Link, number> };
 
 async function joinAgent(installation: Installation, call: Client): Promise<Agent> {
   const { token, api_url } = await call(createEnrollmentToken, { body: {} });
@@ -87,15 +91,22 @@ async function joinAgent(installation: Installation, call: Client): Promise<Agen
     joined = code === 0;
   }
   let stopping = false;
-  let running = installation.start(["agent", "run"], env);
+  const starts: Record<Link, number> = { stream: 0, poll: 0 };
+  const start = () => {
+    const link = starts.stream > starts.poll ? "poll" : "stream";
+    starts[link] += 1;
+    return installation.start(["agent", "run"], { ...env, HOLDFAST_AGENT_LINK: link });
+  };
+  let running = start();
   const staying = (async () => {
     while (!stopping) {
       await running.ended;
-      if (!stopping) running = installation.start(["agent", "run"], env);
+      if (!stopping) running = start();
     }
   })();
   return {
     kill: () => void running.process.kill("SIGKILL"),
+    starts: () => starts,
     stop: async () => {
       stopping = true;
       running.process.kill("SIGTERM");
@@ -122,7 +133,9 @@ async function run(stage: Stage): Promise<TaskTortureReport> {
   }
   await producers.stop();
   relay.calm();
-  return { seed: stage.seed, kills, brokenConnections: relay.broken(), ...(await judge(stage, producers, trace)) };
+  const brokenConnections = relay.broken();
+  const judged = await judge(stage, producers, trace);
+  return { seed: stage.seed, kills, starts: stage.agent.starts(), brokenConnections, ...judged };
 }
 
 async function judge(stage: Stage, producers: Producers, trace: string) {

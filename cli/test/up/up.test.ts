@@ -60,6 +60,27 @@ describe("holdfast up", () => {
     );
   });
 
+  it("EXEC-02 makes a token that dispatches steps, keeps it in a file, and `holdfast status` names the file", async () => {
+    const dispatched = async (token: string) => {
+      const headers = { "x-gateway-token": token, "content-type": "application/json" };
+      const { gateway_internal_url } = await up.ready;
+      const answer = await fetch(`${gateway_internal_url}/internal/v1/dispatch`, {
+        ...{ method: "POST", headers, body: "{}" },
+      });
+      return answer.status;
+    };
+    up = installation.up({ HOLDFAST_UP_AGENT: "no" });
+    await up.ready;
+    const { gateway } = JSON.parse((await installation.run(["status", "--json"])).stdout);
+    const file = `${installation.dataDir}/dispatch-token`;
+    expect(gateway.dispatch_token_file).toBe(file);
+    expect((await installation.run(["status"])).stdout).toContain(`with the token in ${file}.`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const made = readFileSync(file, "utf8").trim();
+    expect(await dispatched(made)).toBe(400);
+    expect(await dispatched("another")).toBe(401);
+  });
+
   it("OPS-01 ends with everything on Ctrl-C", async () => {
     up = installation.up();
     await up.ready;

@@ -1,4 +1,4 @@
-// holdfast agent join, run, diagnose, bundle: commands for a host that is, or becomes, a node; and connect, for one that runs steps.
+// holdfast agent join, run, diagnose, preflight, bundle: commands for a host that is, or becomes, a node; and connect and sandbox, for one that runs steps.
 
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
@@ -10,6 +10,8 @@ import { printResult, printWarnings } from "../../output.ts";
 import { readAllInput } from "../../prompt.ts";
 import { addBundle } from "./bundle.ts";
 import { addConnect } from "./connect.ts";
+import { addPreflight } from "./preflight.ts";
+import { addSandbox } from "./sandbox.ts";
 
 type JoinOptions = { token?: string; api?: string; name?: string; force?: boolean; json?: boolean };
 
@@ -40,8 +42,10 @@ export function agentCommand(): Command {
     .description("explain the state of this machine's agent, without contacting the server")
     .option("--json", "print JSON")
     .action(diagnose);
+  addPreflight(agent);
   addBundle(agent);
   addConnect(agent);
+  addSandbox(agent);
   return agent;
 }
 

@@ -16,18 +16,26 @@ if (args.join(" ") === "agent run") {
   const { runAgent } = await import("./run.ts");
   await runAgent();
 } else {
-  const [{ Command, CommanderError }, { agentCommand }, { exitCodes, reportFailure }, { agentVersion }] =
-    await Promise.all([
-      import("commander"),
-      import("./agent.ts"),
-      import("../../failure.ts"),
-      import("@holdfast/node-agent/version"),
-    ]);
+  const [
+    { Command, CommanderError },
+    { agentCommand },
+    { withHostCommands },
+    { exitCodes, reportFailure },
+    { agentVersion },
+  ] = await Promise.all([
+    import("commander"),
+    import("./agent.ts"),
+    import("../image/on-host.ts"),
+    import("../../failure.ts"),
+    import("@holdfast/node-agent/version"),
+  ]);
   const json = args.includes("--json");
+  const image = withHostCommands(new Command("image").description("base images of VMs on this host"));
   const program = new Command("holdfast")
     .description("The agent of this node. Run server commands on the server.")
     .version(agentVersion)
     .addCommand(agentCommand().addHelpText("after", installed))
+    .addCommand(image)
     .showHelpAfterError("Run `holdfast agent --help` for the list of commands.");
   const withChildren = (command: CommandType): CommandType[] => [
     command,

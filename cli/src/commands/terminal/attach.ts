@@ -6,7 +6,7 @@ import { clientOf, findServerAndOrg, type ServerOptions } from "../../client/con
 import { findAllocation } from "../../client/find-allocation.ts";
 import { exitCodes } from "../../failure.ts";
 import { harmless } from "../../output.ts";
-import { commandEnvironment } from "./environment.ts";
+import { type CommandEnvironment, commandEnvironment } from "./environment.ts";
 import { errorOf, TerminalFailure, withAdvice } from "./failure.ts";
 import { describeUnconfirmed } from "./input.ts";
 import { openLocalTerminal } from "./local-terminal.ts";
@@ -22,7 +22,26 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
   const server = await findServerAndOrg(options);
   const client = clientOf(server);
   const allocation = await findAllocation(client, wanted);
-  const environment = commandEnvironment(client, server, allocation.id);
+  await runTerminal({
+    environment: commandEnvironment(client, server, { allocationId: allocation.id }),
+    shell: options.session,
+    where: `${allocation.username} on ${allocation.node_name}`,
+    returnBy: `holdfast terminal ${allocation.id}`,
+    advise: (error) => withAdvice(error, allocation),
+  });
+}
+
+/** Until the shell or the console ends, or the person leaves it. */
+export async function runTerminal(terminal: {
+  environment: CommandEnvironment;
+  /** One that is open already. */
+  shell: string | undefined;
+  where: string;
+  /** The command that returns to it. */
+  returnBy: string;
+  advise: (error: unknown) => unknown;
+}): Promise<void> {
+  const { environment } = terminal;
   const local = openLocalTerminal();
   const leaving = new AbortController();
   const leave = (exitCode: number) => leaving.abort({ exitCode } satisfies Leaving);
@@ -32,10 +51,10 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
   local.onOutputClosed(() => leave(128 + constants.signals.SIGPIPE));
 
   const session = await runSession({
-    shell: options.session,
+    shell: terminal.shell,
     environment,
     local,
-    progress: showProgress(harmless(`${allocation.username} on ${allocation.node_name}`), process.stderr),
+    progress: showProgress(harmless(terminal.where), process.stderr),
     signal: leaving.signal,
     leave,
   });
@@ -45,13 +64,13 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
   if (unconfirmed) process.stderr.write(`${unconfirmed}\n`);
   const error = errorOfEnding(ending);
   const mayRun = ending === "left" || (error !== undefined && !(error instanceof TerminalFailure));
-  if (mayRun) describeReturn(allocation.id, session);
+  if (mayRun) describeReturn(terminal.returnBy, session);
   if (ending === "left") {
     process.exitCode = (leaving.signal.reason as Leaving).exitCode;
     return;
   }
   await environment.reported();
-  if (error !== undefined) throw withAdvice(error, allocation);
+  if (error !== undefined) throw terminal.advise(error);
   if ("exit" in ending) process.exitCode = exitCodeOf(ending.exit);
 }
 
@@ -61,10 +80,10 @@ function errorOfEnding(ending: Ending): unknown {
 }
 
 /** How to return to a shell that did not end. */
-function describeReturn(allocationId: string, { shell, wasConnected }: SessionEnd): void {
+function describeReturn(command: string, { shell, wasConnected }: SessionEnd): void {
   if (shell === undefined) return;
   const state = wasConnected ? "The shell keeps running for a while." : "The shell may still be running.";
-  process.stderr.write(`${state} Return to it: holdfast terminal ${allocationId} --session ${shell}\n`);
+  process.stderr.write(`${state} Return to it: ${command} --session ${shell}\n`);
 }
 
 /** The shell's own, or 128 and the signal that ended it, as a shell reports it of its children. */

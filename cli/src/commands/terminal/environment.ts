@@ -3,7 +3,11 @@
 // that was pinned.
 
 import type { Client } from "@holdfast/contracts/client";
-import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
+import {
+  createConsoleToken,
+  createTerminalToken,
+  reportTerminalFailure,
+} from "@holdfast/contracts/endpoints/terminals";
 import { ROUTE_CHECK_MS } from "@holdfast/contracts/terminal/deadlines";
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal/frames";
 import type { Environment, Socket, SocketEvents } from "@holdfast/terminal-client/environment";
@@ -22,7 +26,10 @@ export type CommandEnvironment = Environment<Buffer> & {
 const CLOSE_NORMAL = 1000;
 const CLOSE_WITHIN_MS = 1_000;
 
-export function commandEnvironment(client: Client, server: Server, allocationId: string): CommandEnvironment {
+/** What a terminal is at. */
+export type TerminalAt = { allocationId: string } | { leaseId: string };
+
+export function commandEnvironment(client: Client, server: Server, at: TerminalAt): CommandEnvironment {
   const { certificateFile, gatewayUrl } = server;
   const tls = certificateFile === undefined ? {} : pinnedTls(certificateFile);
   const send = certificateFile === undefined ? fetch : pinnedFetch(certificateFile);
@@ -32,11 +39,11 @@ export function commandEnvironment(client: Client, server: Server, allocationId:
     gatewayUrl === undefined ? url : new URL(new URL(url).pathname, gatewayUrl).href.replace(/^http/, "ws");
   return {
     async requestToken({ shell, offset, signal }) {
-      const granted = await client(createTerminalToken, {
-        params: { allocation_id: allocationId },
-        body: { session_id: shell, offset },
-        signal,
-      });
+      const body = { session_id: shell, offset };
+      const granted =
+        "leaseId" in at
+          ? await client(createConsoleToken, { params: { lease_id: at.leaseId }, body, signal })
+          : await client(createTerminalToken, { params: { allocation_id: at.allocationId }, body, signal });
       return {
         token: granted.token,
         url: granted.url,

@@ -7,7 +7,7 @@ const entry: Trace["items"][number] = {
   ...{ detail: "task:1", by: null, node_id: null, ref: { type: "incident", id: "i-1" }, correlation_id: null },
 };
 const trace: Trace = {
-  ...{ id: "i-1", found_as: ["incident"], items: [entry], truncated: false, withheld: [] },
+  ...{ id: "i-1", found_as: ["incident"], items: [entry], truncated: false, withheld: [], replicas: [] },
   incidents: [
     {
       ...{ id: "i-1", node_id: "n-1", node_name: "rock-1", reason: "cert_expired", title: "Certificate expired" },
@@ -29,5 +29,13 @@ describe("a trace on the command line", () => {
     expect(text).toContain("Trace i-1");
     expect(text).toContain("There is more: of each source the newest 200 entries are shown.");
     expect(text).toContain("lacks the scope: audit:read");
+    const replica = { replica: "r-1", dropped: 0, host: "host-1" } as const;
+    const replicas = [
+      { ...replica, process: "gateway", state: "unreachable" } as const,
+      { ...replica, process: "worker", state: "keeps_none" } as const,
+    ];
+    expect(describeTrace({ ...trace, replicas })).toContain(
+      "Unreachable, so its lines are missing: gateway r-1 on host-1",
+    );
   });
 });

@@ -4,10 +4,11 @@ import { getTrace, MOST_TRACED, type Trace, type TraceEntry } from "@holdfast/co
 import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { localTime, printResult, table } from "../../output.ts";
+import { missingLines } from "../logs/logs.ts";
 
 export function traceCommand(): Command {
   return withServerOptions(new Command("trace"))
-    .description("show everything about an id: refusals, classifications, actions, results and proofs")
+    .description("show everything about an id: refusals, classifications, actions, results, proofs and log lines")
     .argument("<id>", "of an incident, a task, an audit event, or a correlation id")
     .action(async (id: string, options: ServerOptions) => {
       const client = await connect(options);
@@ -16,13 +17,14 @@ export function traceCommand(): Command {
 }
 
 /** Exported for its test. */
-export function describeTrace({ id, incidents, items, truncated, withheld }: Trace): string {
+export function describeTrace({ id, incidents, items, truncated, withheld, replicas }: Trace): string {
   return [
     ...(incidents.length === 0 ? [`Trace ${id}`] : incidents.map(describeIncident)),
     "",
     items.length === 0 ? "Nothing is recorded under this id that you have access to." : table(items, columns),
     ...(truncated ? ["", `There is more: of each source the newest ${MOST_TRACED} entries are shown.`] : []),
     ...(withheld.length === 0 ? [] : ["", `Left out, because your token lacks the scope: ${withheld.join(", ")}`]),
+    ...missingLines(replicas),
   ].join("\n");
 }
 
