@@ -53,6 +53,12 @@ function setReach(next: Reach): void {
   if (next === "unreachable") setTimeout(probe, probeEveryMs);
 }
 
+/** The browser reports a lost network, and its return, without waiting for a request to fail. */
+export function followNetwork(browser: EventTarget): void {
+  const look = () => void watchedFetch("/v1/me", { cache: "no-store" }).catch(() => undefined);
+  for (const change of ["offline", "online"]) browser.addEventListener(change, look);
+}
+
 async function probe(): Promise<void> {
   await watchedFetch("/v1/me", { cache: "no-store" }).catch(() => undefined);
   if (reach === "unreachable") setTimeout(probe, probeEveryMs);

@@ -6,12 +6,13 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { onReachChange } from "./connection.ts";
+import { followNetwork, onReachChange } from "./connection.ts";
 import { takeLinkSecret } from "./features/links/secret.ts";
 import { queryClient, router } from "./router.tsx";
 
 takeLinkSecret();
 
+followNetwork(window);
 onReachChange((reach) => {
   if (reach === "unreachable") return;
   void router.invalidate();

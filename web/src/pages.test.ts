@@ -25,7 +25,20 @@ it("imports a page in the router, and nowhere else", () => {
 
 it("fills the main menu from the routes", () => {
   const menu = [...read("router.tsx").matchAll(/menu: \{ label: "([^"]+)"/g)].map(([, label]) => label);
-  expect(menu).toEqual(["Overview", "Nodes", "Allocations", "My terminals", "Agents", "Audit", "Organization"]);
+  expect(menu).toEqual([
+    "Overview",
+    "Nodes",
+    "Hosts",
+    "Leases",
+    "Jenkins",
+    "Allocations",
+    "My terminals",
+    "Agents",
+    "Executions",
+    "Secrets",
+    "Audit",
+    "Organization",
+  ]);
   const navigation = read("features/shell/Navigation.tsx");
   for (const label of menu.slice(1)) expect(navigation).not.toContain(`"${label}"`);
 });

@@ -15,6 +15,7 @@ import type { IconName } from "./design/controls/Icon.tsx";
 import { allocationFiltersFromSearch } from "./features/allocations/filters.ts";
 import { auditFiltersFromSearch } from "./features/audit/filters.ts";
 import { executionFiltersFromSearch } from "./features/executions/filters.ts";
+import { leaseFiltersFromSearch } from "./features/leases/filters.ts";
 import { nodeFiltersFromSearch } from "./features/nodes/filters.ts";
 import { FullWindow } from "./features/shell/FullWindow.tsx";
 import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
@@ -115,6 +116,49 @@ const node = createRoute({
   component: lazyPage(() => import("./features/nodes/NodePage.tsx"), "NodePage"),
 });
 
+const hosts = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/hosts",
+  staticData: { menu: { label: "Hosts", icon: "hosts" } },
+  component: lazyPage(() => import("./features/hosts/HostsPage.tsx"), "HostsPage"),
+});
+
+/** The address that operators of VM hosts know. */
+const hostsByOldAddress = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/ui",
+  beforeLoad: () => {
+    throw redirect({ to: "/hosts", replace: true });
+  },
+});
+
+const leases = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/leases",
+  staticData: { menu: { label: "Leases", icon: "leases" } },
+  validateSearch: leaseFiltersFromSearch,
+  component: lazyPage(() => import("./features/leases/LeasesPage.tsx"), "LeasesPage"),
+});
+
+const lease = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/leases/$leaseId",
+  component: lazyPage(() => import("./features/leases/LeasePage.tsx"), "LeasePage"),
+});
+
+const controllers = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/jenkins",
+  staticData: { menu: { label: "Jenkins", icon: "jenkins" } },
+  component: lazyPage(() => import("./features/jenkins/ControllersPage.tsx"), "ControllersPage"),
+});
+
+const controller = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/jenkins/$controllerId",
+  component: lazyPage(() => import("./features/jenkins/ControllerPage.tsx"), "ControllerPage"),
+});
+
 const task = createRoute({
   getParentRoute: () => signedIn,
   path: "/tasks/$taskId",
@@ -155,6 +199,13 @@ const terminal = createRoute({
   component: lazyPage(() => import("./features/terminal/TerminalPage.tsx"), "TerminalPage"),
 });
 
+const vmConsole = createRoute({
+  getParentRoute: () => fullWindow,
+  path: "/leases/$leaseId/console",
+  validateSearch: sessionFromSearch,
+  component: lazyPage(() => import("./features/terminal/ConsolePage.tsx"), "ConsolePage"),
+});
+
 const agents = createRoute({
   getParentRoute: () => signedIn,
   path: "/agents",
@@ -165,6 +216,7 @@ const agents = createRoute({
 const executions = createRoute({
   getParentRoute: () => signedIn,
   path: "/executions",
+  staticData: { menu: { label: "Executions", icon: "executions" } },
   validateSearch: executionFiltersFromSearch,
   component: lazyPage(() => import("./features/executions/ExecutionsPage.tsx"), "ExecutionsPage"),
 });
@@ -173,6 +225,13 @@ const execution = createRoute({
   getParentRoute: () => signedIn,
   path: "/executions/$executionId",
   component: lazyPage(() => import("./features/executions/ExecutionPage.tsx"), "ExecutionPage"),
+});
+
+const secrets = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/secrets",
+  staticData: { menu: { label: "Secrets", icon: "secrets" } },
+  component: lazyPage(() => import("./features/secrets/SecretsPage.tsx"), "SecretsPage"),
 });
 
 const audit = createRoute({
@@ -249,6 +308,12 @@ export const router = createRouter({
       overview,
       nodes,
       node,
+      hosts,
+      hostsByOldAddress,
+      leases,
+      lease,
+      controllers,
+      controller,
       task,
       trace,
       allocations,
@@ -257,12 +322,13 @@ export const router = createRouter({
       agents,
       executions,
       execution,
+      secrets,
       audit,
       backgroundJobs,
       account,
       organization.addChildren([organizationStart, projects, members, tokens, notifications, settings]),
     ]),
-    fullWindow.addChildren([terminal]),
+    fullWindow.addChildren([terminal, vmConsole]),
   ]),
   context: { queryClient },
   defaultPreload: "intent",

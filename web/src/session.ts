@@ -4,7 +4,7 @@
 import type { Client } from "@holdfast/contracts/client";
 import { getMe, type Me } from "@holdfast/contracts/endpoints/me";
 import { type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
-import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useMemo, useSyncExternalStore } from "react";
 import { call, callIn } from "./api.ts";
 
@@ -72,4 +72,12 @@ export function useActing(): Acting {
   const org = useMembership();
   if (!org) throw new Error("no organization to act in");
   return useMemo(() => ({ org, call: callIn(org.id), may: (scope) => scopesOfRole[org.role].has(scope) }), [org]);
+}
+
+/** For what is also shown to people who are not signed in: they may nothing. Reads only what is known already. */
+export function useMayIfSignedIn(): (scope: Scope) => boolean {
+  const remembered = useSyncExternalStore(subscribe, () => chosen);
+  const { data } = useQuery({ ...meQuery, enabled: false });
+  const org = data && pickOrganization(data.organizations, remembered);
+  return (scope) => org !== undefined && scopesOfRole[org.role].has(scope);
 }

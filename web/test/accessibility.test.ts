@@ -5,9 +5,12 @@ import { readFileSync } from "node:fs";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { listExecutions } from "@holdfast/contracts/endpoints/executions";
+import { addJenkinsController } from "@holdfast/contracts/endpoints/jenkins";
+import { setLeaseLabel } from "@holdfast/contracts/endpoints/leases";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
 import { createReceiver, testReceiver } from "@holdfast/contracts/endpoints/notify";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
+import { setSecret } from "@holdfast/contracts/endpoints/secrets";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Page } from "playwright-core";
@@ -16,8 +19,10 @@ import { lacks } from "../../scripts/facilities.mjs";
 import { connectTestAgent } from "../../testkit/api/agents.ts";
 import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { seedFleet } from "../../testkit/api/fleet.ts";
+import { IMAGE } from "../../testkit/api/leases.ts";
 import { enrollTestNode, heartbeatOf, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
 import { enrollGateway, SERVICE_TOKEN } from "../../testkit/api/services.ts";
+import { leaseOn } from "../../testkit/api/vm-hosts.ts";
 import { violationsOf } from "../../testkit/browser/axe.ts";
 import { openChromium } from "../../testkit/browser/browser.ts";
 import { openRoles } from "../../testkit/database/database.ts";
@@ -25,7 +30,7 @@ import { openRoles } from "../../testkit/database/database.ts";
 const { visit } = openChromium();
 let api: TestApi;
 let page: Page;
-const ids = { node: "", task: "", allocation: "", execution: "" };
+const ids = { node: "", task: "", allocation: "", execution: "", lease: "", controller: "" };
 
 const button = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
 const item = (name: string) => page.getByRole("menuitem", { name }).click();
@@ -65,6 +70,9 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   "repairing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button("Repair") },
   "releasing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button(/^Release/) },
   "my terminals": { path: () => "/terminals" },
+  secrets: { path: () => "/secrets" },
+  "a new secret": { path: () => "/secrets", open: () => button("New secret") },
+  "a secret's actions": { path: () => "/secrets", open: () => button(/^Actions for secret/) },
   agents: { path: () => "/agents" },
   "pairing an agent": { path: () => "/agents", open: () => button("Pair an agent") },
   "the connect command": {
@@ -78,6 +86,13 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   executions: { path: () => "/executions" },
   "an execution in the list": { path: () => "/executions", open: () => button(/: details$/) },
   "an execution": { path: () => `/executions/${ids.execution}` },
+  hosts: { path: () => "/hosts" },
+  "hosts by their old address": { path: () => "/ui" },
+  leases: { path: () => "/leases" },
+  "a lease in the list": { path: () => "/leases", open: () => button(/: details$/) },
+  "a lease": { path: () => `/leases/${ids.lease}` },
+  jenkins: { path: () => "/jenkins" },
+  "a Jenkins controller": { path: () => `/jenkins/${ids.controller}` },
   audit: { path: () => "/audit" },
   "an audit event": { path: () => "/audit", open: () => button(/^Details/) },
   projects: { path: () => "/organization/projects" },
@@ -102,7 +117,12 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
 };
 
 /** In terminal.test.ts and background-jobs.test.ts, and in the first test below. */
-const elsewhere = ["/allocations/$allocationId/terminal", "/platform/background-jobs", "/sign-in"];
+const elsewhere = [
+  "/allocations/$allocationId/terminal",
+  "/leases/$leaseId/console",
+  "/platform/background-jobs",
+  "/sign-in",
+];
 
 it("OPS-01 is looked for on every page that the app has", () => {
   const source = readFileSync(new URL("../src/router.tsx", import.meta.url), "utf8");
@@ -121,6 +141,7 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     api = await startTestApi({
       env: {
         HOLDFAST_NOTIFY_ALLOW_PRIVATE: "127.0.0.1",
+        HOLDFAST_JENKINS_ALLOW_PRIVATE: "127.0.0.1",
         HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
         HOLDFAST_EXECUTION_WS_URL: "ws://127.0.0.1:3002/ws",
       },
@@ -139,6 +160,7 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     await own(inviteMember, { body: { email: "next@reef.example" } });
     await own(createToken, { body: { name: "script", role: "member" } });
     await own(createEnrollmentToken, { body: {} });
+    await own(setSecret, { body: { name: "deploy-key", value: "a value of it" } });
     const receiver = await own(createReceiver, { body: { url: "http://127.0.0.1:1/hook" } });
     await own(testReceiver, { params: { receiver_id: receiver.id } });
     const asked = { params: { node_id: node.id }, body: { type: "node.noop", params: { echo: "hello" } } };
@@ -146,6 +168,11 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     await agent.request({ selectorTag: "west", waitMs: 600_000 });
     ids.execution = (await own(listExecutions, {})).items[0]?.id ?? "";
     ids.node = node.id;
+    ids.lease = await leaseOn(api, { orgId: org.id, node });
+    await own(setLeaseLabel, { body: { label: "tiny", image_id: IMAGE.id, profile: "tiny" } });
+    const controller = { name: "ci", url: "http://127.0.0.1:1/", user: "holdfast", api_token: "a-token-of-it" };
+    const labels = [{ jenkins_labels: ["linux"], lease_label: "tiny" }];
+    ids.controller = (await own(addJenkinsController, { body: { ...controller, labels } })).id;
     ids.task = (await own(createTask, asked)).id;
     ids.allocation = (await own(createAllocation, { body: { node_id: node.id, username: "alice" } })).id;
     await openRoles(api.database)

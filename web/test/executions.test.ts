@@ -62,7 +62,7 @@ describe.skipIf(lacks("chromium"))("agents and executions", () => {
     await row.getByText("1 of 10").waitFor();
     await keepScreenshot(page, "agents");
     await agent.report({ type: "accepted", ...one });
-    await page.getByRole("link", { name: "Executions" }).click();
+    await page.getByRole("main").getByRole("link", { name: "Executions" }).click();
     await page.getByRole("button", { name: /build.*Running/ }).click();
     await page.getByRole("link", { name: "Open execution" }).click();
     await agent.report({ type: "log", ...one, seq: 1, stream: "stdout", text: "compiling the reef\n" });
@@ -98,8 +98,11 @@ describe.skipIf(lacks("chromium"))("agents and executions", () => {
     await page.getByRole("link", { name: "Open execution" }).click();
     await page.getByRole("heading", { name: "Waiting for an agent" }).waitFor();
     const reasons = page.getByRole("list", { name: "Agents that were not chosen" });
-    await reasons.getByText("west-1").waitFor();
-    await reasons.getByText(/tag.*north/i).waitFor();
+    await reasons
+      .getByRole("listitem")
+      .filter({ hasText: "west-1" })
+      .getByText(/tag.*north/i)
+      .waitFor();
     await keepScreenshot(page, "execution-pending");
     await page.getByRole("button", { name: /^Cancel/ }).click();
     await page.getByRole("status").getByText("Cancelled").waitFor();

@@ -249,9 +249,10 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const { page: own } = await visit();
     await signIn(own, "root@example.com");
     await own.context().setOffline(true);
-    await own.getByRole("link", { name: "Audit" }).click();
     const away = own.getByText("Holdfast is unreachable.");
+    // Before anything is requested.
     await away.first().waitFor();
+    await own.getByRole("link", { name: "Audit" }).click();
     await keepScreenshot(own, "server-away");
     await own.context().setOffline(false);
     await expect.poll(() => away.count()).toBe(0);

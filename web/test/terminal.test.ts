@@ -185,6 +185,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     const at = (ms: number) => new Date(Date.parse("2026-01-01T00:00:00.000Z") + ms).toISOString();
     const common = {
       allocation_id: allocationId,
+      lease_id: null,
       username: "alice",
       node_id: nodeId,
       node_name: "rock-1",

@@ -4,8 +4,18 @@
 const drawings = {
   overview: <path d="M2 13V8.5l6-5.5 6 5.5V13M6 13V9.5h4V13" />,
   nodes: <path d="M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01M8 5h3.5M8 11h3.5" />,
+  hosts: <path d="M2 3h12v10H2zM5 6h3v4H5zM10 6h1.5M10 8h1.5M10 10h1.5" />,
+  leases: (
+    <>
+      <circle cx="8" cy="8" r="6" />
+      <path d="M8 4.5V8l2.5 1.5" />
+    </>
+  ),
+  jenkins: <path d="M2 4h5v4H2zM9 8h5v4H9zM7 6h4v2M4.5 8v4H9" />,
   allocations: <path d="M2 2.5h7v7H2zM11.5 6.5h2.5v7H7v-2" />,
   agents: <path d="M8 2v3M5 5h6v5H5zM3 14h10M6.5 10v4M9.5 10v4M2 6v3M14 6v3" />,
+  executions: <path d="M2 3h12v10H2zM6.5 5.5v5L10.5 8z" />,
+  secrets: <path d="M3 7h10v7H3zM5 7V5a3 3 0 0 1 6 0v2M8 10v1.5" />,
   audit: <path d="M4 2h8v12l-2-1.2-2 1.2-2-1.2L4 14zM6.5 5.5h3M6.5 8.5h3" />,
   organization: <path d="M2 14V4l6-2v12M8 6.5l6 1.5v6M1 14h14M4.5 6.5h1M4.5 9.5h1M11 10h.5" />,
   reference: <path d="m5 4.5-3.5 3.5L5 11.5M11 4.5l3.5 3.5-3.5 3.5M9 3 7 13" />,

@@ -1,7 +1,9 @@
 // An error for a person: what happened, the next step, and the correlation id.
 
+import { Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { type Problem, problemOf } from "../../problem.ts";
+import { useMayIfSignedIn } from "../../session.ts";
 import { Button } from "../controls/Button.tsx";
 import { Prose } from "../layout/Prose.tsx";
 import { RunbookLink } from "../layout/RunbookLink.tsx";
@@ -54,11 +56,22 @@ export function ErrorNotice({ error, onRetry, withoutFields }: ErrorNoticeProps)
   );
 }
 
+/** Whoever may read it finds there what happened, down to the log line. */
 function Correlation({ problem }: { problem: Problem }) {
+  const may = useMayIfSignedIn();
   if (!problem.correlationId) return null;
   return (
     <p className="mt-1 flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
       Correlation id <CopyableId id={problem.correlationId} label="Copy correlation id" />
+      {may("nodes:diagnose") && (
+        <Link
+          to="/trace/$traceId"
+          params={{ traceId: problem.correlationId }}
+          className="rounded-sm font-medium text-kelp hover:underline"
+        >
+          Show the whole story
+        </Link>
+      )}
     </p>
   );
 }

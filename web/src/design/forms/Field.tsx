@@ -78,9 +78,15 @@ export function SelectField({ label, hint, error, className, ...select }: Compon
   );
 }
 
-type TextareaProps = ComponentProps<"textarea"> & Described & { mono?: boolean };
+type TextareaProps = ComponentProps<"textarea"> &
+  Described & {
+    mono?: boolean;
+    /** What is typed is shown as dots, as in a password field. */
+    concealed?: boolean;
+  };
 
-export function TextareaField({ label, hint, error, optional, className, mono, ...area }: TextareaProps) {
+export function TextareaField(props: TextareaProps) {
+  const { label, hint, error, optional, className, mono, concealed, ...area } = props;
   return (
     <Field label={label} hint={hint} error={error} optional={optional} className={className}>
       {(wiring) => (
@@ -88,7 +94,12 @@ export function TextareaField({ label, hint, error, optional, className, mono, .
           {...area}
           {...wiring}
           spellCheck={false}
-          className={classes(frameClasses, "block py-2", mono && "font-mono text-sm")}
+          className={classes(
+            frameClasses,
+            "block py-2",
+            mono && "font-mono text-sm",
+            concealed && "[-webkit-text-security:disc]",
+          )}
         />
       )}
     </Field>

@@ -15,6 +15,8 @@ import { CopyableId } from "../../design/values/Copy.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
+import { EvidenceButton } from "../evidence/EvidenceButton.tsx";
+import { PreflightCard } from "../preflights/PreflightCard.tsx";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
 import { Terminals } from "../terminal/Terminals.tsx";
@@ -69,6 +71,7 @@ function Shown({ allocation }: { allocation: Allocation }) {
         above={<ToAllocations />}
         actions={
           <>
+            <EvidenceButton subjectId={allocation.id} />
             {may("allocations:admin") && !over && <Button onClick={() => setOpen("transfer")}>Transfer</Button>}
             {canRepair(allocation, may) && <Button onClick={() => setOpen("repair")}>Repair</Button>}
             {manages && !over && <Button onClick={() => setOpen("release")}>Release</Button>}
@@ -93,6 +96,9 @@ function Shown({ allocation }: { allocation: Allocation }) {
           <Terminals of={{ allocation_id: allocation.id }} />
           <div className="grid gap-6">
             <Details allocation={allocation} />
+            {may("nodes:diagnose") && !over && (
+              <PreflightCard of={{ node_id: allocation.node_id, allocation_id: allocation.id }} />
+            )}
             <NotificationsCard allocation={allocation} />
             {manages && <SharingCard allocation={allocation} />}
           </div>

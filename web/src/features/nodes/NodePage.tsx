@@ -7,6 +7,8 @@ import { PageHeader } from "../../design/layout/PageHeader.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { useActing } from "../../session.ts";
 import { NodeAllocations } from "../allocations/NodeAllocations.tsx";
+import { EvidenceButton } from "../evidence/EvidenceButton.tsx";
+import { PreflightCard } from "../preflights/PreflightCard.tsx";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { NodeTasks } from "../tasks/NodeTasks.tsx";
 import { Terminals } from "../terminal/Terminals.tsx";
@@ -59,7 +61,12 @@ function Shown({ node }: { node: NodeDetail }) {
       <PageHeader
         title={node.name}
         above={<ToNodes />}
-        actions={may("nodes:write") && <NodeActions node={node} />}
+        actions={
+          <>
+            <EvidenceButton subjectId={node.id} />
+            {may("nodes:write") && <NodeActions node={node} />}
+          </>
+        }
       >
         <CurrentState node={node} />
       </PageHeader>
@@ -80,6 +87,7 @@ function Shown({ node }: { node: NodeDetail }) {
           </div>
           <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
             {diagnoses && <Checklist node={node} />}
+            {diagnoses && node.status !== "retired" && <PreflightCard of={{ node_id: node.id }} />}
             {diagnoses && <HeartbeatCard node={node} />}
             {diagnoses && <EvidenceCard node={node} />}
             {diagnoses && <CertificateCard node={node} />}

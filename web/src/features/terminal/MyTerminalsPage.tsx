@@ -17,6 +17,7 @@ import { chooseOrganization, useActing } from "../../session.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { EndDialog } from "./EndDialog.tsx";
 import { useMyTerminals } from "./queries.ts";
+import { TerminalLink } from "./TerminalLink.tsx";
 import { terminalMark } from "./words.ts";
 
 export function MyTerminalsPage() {
@@ -42,7 +43,9 @@ export function MyTerminalsPage() {
             </Link>
           }
         >
-          <p>Open one from an allocation. It is listed here until its shell ends.</p>
+          <p>
+            Open one from an allocation, or the console of a VM from its lease. It is listed here until it ends.
+          </p>
         </EmptyState>
       )}
       {data && data.items.length > 0 && <TerminalTable terminals={data.items} onEnd={setEnding} />}
@@ -50,6 +53,7 @@ export function MyTerminalsPage() {
         <EndDialog
           terminalId={ending.id}
           where={whereOf(ending)}
+          isConsole={ending.lease_id !== null}
           orgId={ending.organization.id}
           onClose={() => setEnding(null)}
         />
@@ -71,14 +75,13 @@ function TerminalTable({ terminals, onEnd }: TerminalTableProps) {
       {terminals.map((terminal) => (
         <tr key={terminal.id}>
           <Cell>
-            <Link
-              to="/allocations/$allocationId"
-              params={{ allocationId: terminal.allocation_id }}
+            <TerminalLink
+              terminal={terminal}
               onClick={() => chooseOrganization(terminal.organization.id)}
               className="rounded-sm font-medium [overflow-wrap:anywhere] hover:underline"
             >
               <span className="font-mono text-sm">{terminal.username}</span> on {terminal.node_name}
-            </Link>
+            </TerminalLink>
             {elsewhere && <span className="block text-sm text-ink-muted">{terminal.organization.name}</span>}
           </Cell>
           <Cell>
@@ -136,15 +139,14 @@ function StateOf({ terminal }: { terminal: MyTerminal }) {
 function OpenAgain({ terminal }: { terminal: MyTerminal }) {
   if (terminal.state !== "open" || terminal.ending) return null;
   return (
-    <Link
-      to="/allocations/$allocationId/terminal"
-      params={{ allocationId: terminal.allocation_id }}
-      search={{ session: terminal.id }}
+    <TerminalLink
+      terminal={terminal}
+      again
       onClick={() => chooseOrganization(terminal.organization.id)}
       aria-label={`${terminal.attached ? "Take over" : "Open"} the terminal of ${whereOf(terminal)}`}
       className={buttonClasses("secondary")}
     >
       {terminal.attached ? "Take over" : "Open"}
-    </Link>
+    </TerminalLink>
   );
 }

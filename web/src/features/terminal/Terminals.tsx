@@ -3,7 +3,6 @@
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import { Link } from "@tanstack/react-router";
 import { buttonClasses } from "../../design/controls/Button.tsx";
 import { Prose } from "../../design/layout/Prose.tsx";
 import { DetailsFooter, DisclosureRow } from "../../design/lists/DisclosureRow.tsx";
@@ -19,14 +18,21 @@ import { chainOf } from "./chain.ts";
 import { hopInWords, ownerInWords } from "./failures.ts";
 import { type TerminalsOf, useTerminals } from "./queries.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
+import { TerminalLink } from "./TerminalLink.tsx";
 import { exitInWords, terminalMark } from "./words.ts";
 
-export function Terminals({ of }: { of: TerminalsOf }) {
+type TerminalsProps = { of: TerminalsOf; title?: string; empty?: string };
+
+export function Terminals({
+  of,
+  title = "Terminals",
+  empty = "No terminal was opened here yet.",
+}: TerminalsProps) {
   return (
     <ListCard
-      title="Terminals"
+      title={title}
       listing={useTerminals(of)}
-      empty="No terminal was opened here yet."
+      empty={empty}
       row={(terminal, row) => <Row key={terminal.id} terminal={terminal} {...row} />}
     />
   );
@@ -64,14 +70,9 @@ function Row({ terminal, opened, onToggle }: RowProps) {
       actions={
         terminal.state === "open" &&
         terminal.opened_by === me.email && (
-          <Link
-            to="/allocations/$allocationId/terminal"
-            params={{ allocationId: terminal.allocation_id }}
-            search={{ session: terminal.id }}
-            className={buttonClasses("secondary", "-my-1")}
-          >
+          <TerminalLink terminal={terminal} again className={buttonClasses("secondary", "-my-1")}>
             {terminal.attached ? "Take over" : "Go back to it"}
-          </Link>
+          </TerminalLink>
         )
       }
       details={() => (

@@ -6,7 +6,7 @@ import { useListing } from "../../listing.ts";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
 
-export type TerminalsOf = { allocation_id: string } | { node_id: string };
+export type TerminalsOf = { allocation_id: string } | { node_id: string } | { lease_id: string };
 
 export function useTerminals(of: TerminalsOf) {
   const { org, call } = useActing();

@@ -1,6 +1,10 @@
 // A terminal for as long as its page stands: the connection, the screen on it, and what both have to say.
 
-import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
+import {
+  createConsoleToken,
+  createTerminalToken,
+  reportTerminalFailure,
+} from "@holdfast/contracts/endpoints/terminals";
 import { type Failure, reportOf } from "@holdfast/terminal-client/failures";
 import type { Grant } from "@holdfast/terminal-client/states";
 import { useMutation } from "@tanstack/react-query";
@@ -14,8 +18,10 @@ import { reloadOnce } from "./reload-once.ts";
 import type { Screen, ScreenEvents, ScreenLook } from "./screen.ts";
 import { inputIsFull } from "./words.ts";
 
+export type TerminalAt = { allocationId: string } | { leaseId: string };
+
 type TerminalOptions = {
-  allocationId: string;
+  at: TerminalAt;
   shell: string | undefined;
   place: RefObject<HTMLElement | null>;
   look: ScreenLook;
@@ -24,15 +30,9 @@ type TerminalOptions = {
 
 export type OpenedTerminal = { connection: Connection; screen: Screen | undefined };
 
-export function useTerminal({
-  allocationId,
-  shell,
-  place,
-  look,
-  on,
-}: TerminalOptions): OpenedTerminal | undefined {
+export function useTerminal({ at, shell, place, look, on }: TerminalOptions): OpenedTerminal | undefined {
   const [opened, setOpened] = useState<OpenedTerminal>();
-  const requestToken = useRequestToken(allocationId);
+  const requestToken = useRequestToken(at);
   const report = useReport();
 
   const open = useEffectEvent((parent: HTMLElement) => {
@@ -99,16 +99,15 @@ async function loadScreen() {
 }
 
 /** As a mutation, so that a session that has ended leads to sign-in as everywhere. */
-function useRequestToken(allocationId: string) {
+function useRequestToken(at: TerminalAt) {
   const { call } = useActing();
   type Wanted = { shell: string | undefined; offset: number | undefined; signal: AbortSignal };
   const { mutateAsync } = useMutation({
     mutationFn: async ({ shell, offset, signal }: Wanted): Promise<Grant> => {
-      const { token, url, session_id, correlation_id, deadline_seconds } = await call(createTerminalToken, {
-        params: { allocation_id: allocationId },
-        body: shell === undefined ? {} : { session_id: shell, offset },
-        signal,
-      });
+      const body = shell === undefined ? {} : { session_id: shell, offset };
+      const { token, url, session_id, correlation_id, deadline_seconds } = await ("leaseId" in at
+        ? call(createConsoleToken, { params: { lease_id: at.leaseId }, body, signal })
+        : call(createTerminalToken, { params: { allocation_id: at.allocationId }, body, signal }));
       return {
         token,
         url,

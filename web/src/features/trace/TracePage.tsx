@@ -10,6 +10,8 @@ import {
 } from "@holdfast/contracts/endpoints/trace";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../../design/controls/Button.tsx";
 import { EmptyState } from "../../design/feedback/EmptyState.tsx";
 import { Notice } from "../../design/feedback/Notice.tsx";
 import { NotLoaded } from "../../design/feedback/NotLoaded.tsx";
@@ -20,6 +22,7 @@ import { type State, StatusMark } from "../../design/values/StatusMark.tsx";
 import { When } from "../../design/values/When.tsx";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
+import { EvidenceButton } from "../evidence/EvidenceButton.tsx";
 
 const route = getRouteApi("/signed-in/trace/$traceId");
 
@@ -46,10 +49,13 @@ export function TracePage() {
 }
 
 function Shown({ trace }: { trace: Trace }) {
-  const { id, incidents, items, truncated, withheld } = trace;
+  const { id, incidents, items, truncated, withheld, replicas } = trace;
+  const [shown, setShown] = useState<"all" | "log" | "story">("all");
+  const chosen = items.filter(({ kind }) => shown === "all" || (kind === "log") === (shown === "log"));
+  const missing = replicas.filter(({ state }) => state !== "answered");
   return (
     <>
-      <PageHeader title="Trace">
+      <PageHeader title="Trace" actions={<EvidenceButton subjectId={id} />}>
         <span className="flex flex-wrap items-center gap-x-1.5">
           <CopyableId id={id} label="Copy id" />
         </span>
@@ -68,21 +74,64 @@ function Shown({ trace }: { trace: Trace }) {
             <p>You lack: {withheld.join(", ")}</p>
           </Notice>
         )}
-        <Card title="Story" note={`${items.length} entries, oldest first`}>
-          {items.length === 0 ? (
+        {missing.length > 0 && (
+          <Notice state="degraded" title="Log lines are missing">
+            <p>
+              {missing
+                .map(({ process, host, state }) => {
+                  const why = state === "unreachable" ? "did not answer" : "keeps no lines";
+                  return `${process}${host === null ? "" : ` on ${host}`} ${why}`;
+                })
+                .join(" · ")}
+            </p>
+          </Notice>
+        )}
+        <Card
+          title="Story"
+          note={
+            <span className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1">
+              {`${chosen.length} of ${items.length} entries, oldest first`}
+              <Choice chosen={shown} onChoose={setShown} />
+            </span>
+          }
+        >
+          {chosen.length === 0 ? (
             <EmptyState title="Nothing to show">
               <p>Nothing is recorded under this id that you have access to.</p>
             </EmptyState>
           ) : (
             <ol aria-label="Story">
-              {items.map((entry) => (
-                <Entry key={`${entry.at} ${entry.kind} ${entry.title} ${entry.ref?.id}`} entry={entry} />
+              {chosen.map((entry) => (
+                <Entry key={keyOf(entry)} entry={entry} />
               ))}
             </ol>
           )}
         </Card>
       </div>
     </>
+  );
+}
+
+const keyOf = ({ at, kind, title, ref, by, detail }: TraceEntry) =>
+  JSON.stringify([at, kind, title, ref?.id, by, detail]);
+
+const choices = { all: "Everything", story: "Without logs", log: "Logs only" } as const;
+type Chosen = keyof typeof choices;
+
+function Choice({ chosen, onChoose }: { chosen: Chosen; onChoose: (next: Chosen) => void }) {
+  return (
+    <fieldset className="flex gap-1" aria-label="Entries shown">
+      {(Object.keys(choices) as Chosen[]).map((one) => (
+        <Button
+          key={one}
+          look={one === chosen ? "secondary" : "quiet"}
+          aria-pressed={one === chosen}
+          onClick={() => onChoose(one)}
+        >
+          {choices[one]}
+        </Button>
+      ))}
+    </fieldset>
   );
 }
 
@@ -116,16 +165,24 @@ const kinds: Record<TraceKind, { word: string; state: State }> = {
   result: { word: "Result", state: "ended" },
   proof: { word: "Proof", state: "ok" },
   notification: { word: "Notification", state: "unknown" },
+  log: { word: "Log", state: "unknown" },
 };
+
+/** Log lines begin with their level. */
+function stateOf({ kind, title }: TraceEntry): State {
+  if (kind !== "log") return kinds[kind].state;
+  return /^(error|fatal):/.test(title) ? "failed" : title.startsWith("warn:") ? "degraded" : "unknown";
+}
 
 function Entry({ entry }: { entry: TraceEntry }) {
   const { at, kind, title, code, detail, by } = entry;
   return (
     <li className="grid gap-x-4 border-b border-line px-5 py-2 last:border-b-0 sm:grid-cols-[9rem_1fr_auto]">
-      <StatusMark state={kinds[kind].state}>{kinds[kind].word}</StatusMark>
+      <StatusMark state={stateOf(entry)}>{kinds[kind].word}</StatusMark>
       <div className="min-w-0">
         <p className="[overflow-wrap:anywhere]">
-          {title} {code && <span className="font-mono text-sm text-ink-muted">{code}</span>}
+          {kind === "log" ? <span className="font-mono text-sm">{title}</span> : title}{" "}
+          {code && <span className="font-mono text-sm text-ink-muted">{code}</span>}
         </p>
         {(detail || by) && (
           <p className="text-sm text-ink-muted [overflow-wrap:anywhere]">
