@@ -29,7 +29,7 @@ class LongestFirst extends BaseSequencer {
 /** Whole installations and pages: a file takes so long that a worker of its own costs nothing. */
 const wholes = ["{cli,web,chaos}/test/**/*.test.ts"];
 const all = [
-  "{contracts,kit,service,tasks,control-plane,gateway,node-agent,terminal-client,cli,web,bench,chaos,scripts,testkit}/**/*.test.ts",
+  "{contracts,kit,service,tasks,workflows,control-plane,gateway,node-agent,terminal-client,cli,web,bench,chaos,scripts,testkit}/**/*.test.ts",
 ];
 const never = ["**/node_modules/**", "**/dist/**"];
 

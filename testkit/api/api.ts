@@ -8,7 +8,8 @@ import { createOrganization } from "@holdfast/contracts/endpoints/organizations"
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Role } from "@holdfast/contracts/public/permissions";
-import { readSettings } from "@holdfast/kit/settings";
+import { describeSettings, readSettings, secretValues } from "@holdfast/kit/settings";
+import type { LogStore } from "@holdfast/service/log-store/log-store";
 import { startApi } from "../../control-plane/src/api/main.ts";
 import { apiSettings } from "../../control-plane/src/api/settings.ts";
 import { loginEnvironment } from "../../control-plane/src/database/settings.ts";
@@ -32,7 +33,12 @@ export type TestApi = {
 };
 
 export async function startTestApi(
-  options: { database?: TestDatabase; env?: Record<string, string> } = {},
+  options: {
+    database?: TestDatabase;
+    env?: Record<string, string>;
+    /** Keeps its log lines, as a process of an installation does. */
+    logs?: LogStore;
+  } = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase());
   const operatorToken = `hfo_${randomBytes(32).toString("base64url")}`;
@@ -49,7 +55,11 @@ export async function startTestApi(
     HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(operatorToken).digest("hex"),
     ...options.env,
   });
-  const { ports, logged, stop } = await startInside("api", (log) => startApi(settings, log));
+  const secrets = secretValues(apiSettings, settings);
+  const own = { logs: options.logs, settings: describeSettings(apiSettings, settings), secrets };
+  const { ports, logged, stop } = await startInside("api", (log) => startApi(settings, log, own), {
+    ...{ store: options.logs, secrets },
+  });
   const url = `http://127.0.0.1:${ports["public"]}`;
   const as = (token: string, orgId?: string) => createClient({ baseUrl: url, token, orgId });
   return {

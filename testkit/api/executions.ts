@@ -14,6 +14,7 @@ import { type ExecutionEngine, openExecutions } from "../../control-plane/src/ex
 import type { Selection } from "../../control-plane/src/executions/settings.ts";
 import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
 import { openSignals, type Signals } from "../../control-plane/src/mechanisms/signals.ts";
+import { secretsForSteps } from "../../control-plane/src/secrets/use.ts";
 import { openTaskPools } from "../../control-plane/src/tasks/engine.ts";
 import { openTaskSigner, type TaskSigner } from "../../control-plane/src/tasks/signing.ts";
 import { createTestDatabase, openRoles, type TestDatabase } from "../database/database.ts";
@@ -84,7 +85,8 @@ export async function openExecutionLab(options: { selection?: Selection } = {}) 
   const database: TestDatabase = await createTestDatabase();
   const { app, system, superuser } = openRoles(database);
   const log = createLog({ process: "test", level: "silent" });
-  const keyring = await openKeyring(system, { current: { id: "test", key: Buffer.alloc(32, 7) } });
+  const keks = { current: { id: "test", key: Buffer.alloc(32, 7) } };
+  const keyring = await openKeyring(system, keks);
   const gatewayId = uuidv7();
 
   const newOrg = async () => {
@@ -101,6 +103,7 @@ export async function openExecutionLab(options: { selection?: Selection } = {}) 
     const news: ServiceNews[] = [];
     const engine = await openExecutions({
       ...{ pools, keyring, signals, log, metrics: createMetrics("test"), sign: signer.sign },
+      useSecret: secretsForSteps({ system, keks, log }),
       selection: options.selection ?? "least_in_flight_lru",
       ...{ agentStaleMs: 60_000, wsUrl: undefined, publish: (lines) => void news.push(...lines) },
     });

@@ -14,6 +14,7 @@ import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.
 import { openSignals, type Signals } from "../../control-plane/src/mechanisms/signals.ts";
 import { keepHealth } from "../../control-plane/src/nodes/presence/health.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../../control-plane/src/tasks/engine.ts";
+import { openTaskVault } from "../../control-plane/src/tasks/secrets.ts";
 import { openTaskSigner } from "../../control-plane/src/tasks/signing.ts";
 import type { TestDatabase } from "../database/database.ts";
 import { atEnd } from "../lifetime/at-end.ts";
@@ -31,7 +32,8 @@ export async function openReplica(database: TestDatabase, system: Sql): Promise<
   const signer = await openTaskSigner(system, keyring, { log: quiet });
   const pools = openTaskPools({ url: database.systemUrl, application: "test-replica" });
   const onTaken = keepHealth(system, quiet);
-  const engine = createTaskEngine({ pools, signals, signer, types, log: quiet, onTaken });
+  const vault = await openTaskVault(keyring);
+  const engine = createTaskEngine({ pools, signals, signer, vault, types, log: quiet, onTaken });
   atEnd(async () => {
     await engine.stop();
     await signals.stop();

@@ -14,6 +14,7 @@ import { openSignals, type Signals } from "../../control-plane/src/mechanisms/si
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../../control-plane/src/tasks/engine.ts";
 import type { NewTask } from "../../control-plane/src/tasks/enqueue.ts";
 import type { TaskRow } from "../../control-plane/src/tasks/queries.ts";
+import { openTaskVault } from "../../control-plane/src/tasks/secrets.ts";
 import { openTaskSigner, type TaskSigner } from "../../control-plane/src/tasks/signing.ts";
 import { createTestDatabase, openRoles, type TestDatabase } from "../database/database.ts";
 import { atEnd } from "../lifetime/at-end.ts";
@@ -62,6 +63,14 @@ const testTypes: AnyTaskType[] = [
     idempotent: true,
     capabilities: ["os_users"],
   }),
+  taskType({ ...declared, type: "test.secret", summary: "needs a key", idempotent: true, secrets: ["key"] }),
+  taskType({
+    ...declared,
+    type: "test.secret_once",
+    summary: "needs it once",
+    idempotent: false,
+    secrets: ["key"],
+  }),
 ];
 
 export async function openTaskLab(): Promise<TaskLab> {
@@ -95,7 +104,8 @@ export async function openTaskLab(): Promise<TaskLab> {
       const signals = await openSignals(system, log);
       const signer = await openTaskSigner(system, keyring, { log });
       const pools = openTaskPools({ url: database.systemUrl, application: "test" });
-      const engine = createTaskEngine({ pools, signals, signer, types, log });
+      const vault = await openTaskVault(keyring);
+      const engine = createTaskEngine({ pools, signals, signer, vault, types, log });
       atEnd(async () => {
         await engine.stop();
         await signals.stop();

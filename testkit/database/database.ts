@@ -20,7 +20,9 @@ export async function createTestDatabase(options: { empty?: boolean } = {}): Pro
   const urls = inject("postgres");
   const name = `test_${randomBytes(6).toString("hex")}`;
   const template = options.empty ? "template1" : "holdfast";
-  await asSuperuser(urls.superuserUrl, `CREATE DATABASE ${name} TEMPLATE ${template} OWNER holdfast_owner`);
+  // Its files are copied, which takes about half of the processor time that writing its pages to the log does.
+  const how = `TEMPLATE ${template} STRATEGY FILE_COPY OWNER holdfast_owner`;
+  await asSuperuser(urls.superuserUrl, `CREATE DATABASE ${name} ${how}`);
   atEnd(() => asSuperuser(urls.superuserUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
   return {
     name,

@@ -2,5 +2,10 @@
 
 import { afterAll } from "vitest";
 import { cleanUp } from "./at-end.ts";
+import { takeProcessorTime } from "./processor-time.ts";
 
-afterAll(cleanUp);
+// biome-ignore lint/correctness/noEmptyPattern: vitest accepts no other form for what is not used.
+afterAll(async ({}, file) => {
+  await cleanUp();
+  file.meta.processorMs = takeProcessorTime();
+});

@@ -1,6 +1,6 @@
 // Runs a process of Holdfast inside the test's own process, on free ports.
 
-import { createLog, type Log } from "@holdfast/service/log";
+import { createLog, type Log, type LogOptions } from "@holdfast/service/log";
 import { atEnd } from "./at-end.ts";
 
 type Running = { ports: Record<string, number | undefined>; stop(): Promise<void> };
@@ -16,9 +16,12 @@ export type Inside<Started extends Running> = {
 export async function startInside<Started extends Running>(
   process: string,
   start: (log: Log) => Promise<Started>,
+  options: Pick<LogOptions, "store" | "secrets"> = {},
 ): Promise<Inside<Started>> {
-  const lines: string[] = [];
-  const log = createLog({ process, level: "trace", destination: { write: (line) => lines.push(line) } });
+  // One text from the start: tests look at it after every request, and its length costs nothing.
+  let text = "";
+  const destination = { write: (line: string) => (text += line) };
+  const log = createLog({ process, level: "trace", destination, ...options });
   const running = await start(log);
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -26,5 +29,5 @@ export async function startInside<Started extends Running>(
     return stopped;
   };
   atEnd(stop);
-  return { ports: running.ports, logged: () => lines.join(""), stop };
+  return { ports: running.ports, logged: () => text, stop };
 }

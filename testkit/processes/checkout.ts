@@ -8,7 +8,17 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const packages = ["contracts", "kit", "service", "tasks", "control-plane", "gateway", "node-agent", "cli"];
+const packages = [
+  "contracts",
+  "kit",
+  "service",
+  "tasks",
+  "control-plane",
+  "gateway",
+  "node-agent",
+  "workflows",
+  "cli",
+];
 
 export type Checkout = { root: string /** Of the copy. */; command: string; remove(): void };
 

@@ -1,10 +1,11 @@
 // Runs the real `holdfast` command for tests: each in a data directory of its own, on free ports,
 // without any setting of the machine that runs the tests. Whatever was started is ended afterwards.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { postgresProcessesIn, readPidFile } from "@holdfast/control-plane/database/embedded/left-over";
 import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
@@ -43,7 +44,8 @@ export type Installation = {
   /** Any command, while it runs. */
   start(args: string[], env?: Environment): Started;
   /** Any command, to its end. */
-  run(args: string[], env?: Environment): Promise<Outcome>;
+  /** `input`: what its standard input contains. */
+  run(args: string[], env?: Environment, input?: string): Promise<Outcome>;
   upFile(): UpFile;
   postmaster(): number;
   /** Everything of this installation that runs, by kernel facts, without the supervisor. */
@@ -72,13 +74,17 @@ export function openInstallation(options: { command?: string } = {}): Installati
   const dataDir = join(root, "data");
   const postgresData = join(dataDir, "postgres/data");
   const started: Started[] = [];
-  const start = (args: string[], env: Environment = {}) => {
-    const one = startCommand([options.command ?? command, ...args], {
-      ...cleanEnvironment(),
-      HOLDFAST_DATA_DIR: dataDir,
-      HOME: root,
-      ...env,
-    });
+  const start = (args: string[], env: Environment = {}, input?: string) => {
+    const one = startCommand(
+      [options.command ?? command, ...args],
+      {
+        ...cleanEnvironment(),
+        HOLDFAST_DATA_DIR: dataDir,
+        HOME: root,
+        ...env,
+      },
+      input,
+    );
     started.push(one);
     return one;
   };
@@ -95,8 +101,8 @@ export function openInstallation(options: { command?: string } = {}): Installati
   return {
     dataDir,
     up: (env) => start(["up", "--json"], env),
-    start,
-    run: (args, env) => start(args, env).ended,
+    start: (args, env) => start(args, env),
+    run: (args, env, input) => start(args, env, input).ended,
     upFile,
     postmaster: () => readPidFile(postgresData)?.pid ?? 0,
     processes,
@@ -147,8 +153,16 @@ export async function answers(url: string): Promise<boolean> {
   );
 }
 
-function startCommand(args: string[], env: Environment): Started {
-  const child = spawn(process.execPath, args, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
+function startCommand(args: string[], env: Environment, input?: string): Started {
+  const stdin = input === undefined ? "ignore" : "pipe";
+  const child = spawn(process.execPath, args, {
+    env,
+    cwd: "/",
+    stdio: [stdin, "pipe", "pipe"],
+  }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
+  // One that ends before it reads is no failure of the test.
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(input);
   let [stdout, stderr] = ["", ""];
   const ready = Promise.withResolvers<Ready>();
   // A test that expects a failure never asks whether it became ready.

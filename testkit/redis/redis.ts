@@ -12,6 +12,8 @@ export type TestRedis = {
   /** Every key with its value. */
   content(): Promise<Record<string, string>>;
   set(key: string, value: string): Promise<void>;
+  /** Until the end of the test file. */
+  follow(channel: string, onMessage: (message: string) => void): Promise<void>;
   /** Milliseconds until a key expires; negative: never. */
   expiryMs(key: string): Promise<number>;
   flush(): Promise<void>;
@@ -54,6 +56,13 @@ export async function startTestRedis(): Promise<TestRedis> {
         return Object.fromEntries(keys.map((key, index) => [key, values[index] ?? ""]));
       }),
     set: async (key, value) => void (await withClient((client) => client.set(key, value))),
+    async follow(channel, onMessage) {
+      const client = newClient(url);
+      client.on("error", () => undefined);
+      await client.connect();
+      await client.subscribe(channel, onMessage);
+      atEnd(() => client.destroy());
+    },
     expiryMs: (key) => withClient((client) => client.pTTL(key)),
     dropConnections: async () =>
       void (await withClient((client) => client.sendCommand(["CLIENT", "KILL", "TYPE", "normal"]))),

@@ -42,6 +42,7 @@ export async function runTask(
   const result = await executor.run({
     taskId: options.taskId ?? randomUUID(),
     params: contract.params.parse(params),
+    secrets: {},
     progress(phase: string, data?: unknown) {
       phases.push(phase);
       if (data !== undefined) progress.push(contract.progress.parse(data));
