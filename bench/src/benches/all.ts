@@ -7,9 +7,11 @@ import { drift } from "./drift.ts";
 import { engine } from "./engine.ts";
 import { execute } from "./execute.ts";
 import { fleet } from "./fleet.ts";
+import { idle } from "./idle.ts";
 import { issuing } from "./issuing.ts";
 import { me } from "./me.ts";
 import { recovery } from "./recovery.ts";
+import { sandbox } from "./sandbox.ts";
 import { soak } from "./soak.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
@@ -20,11 +22,13 @@ export const allBenches: Bench[] = [
   engine,
   dispatch,
   execute,
+  idle,
   agent,
   terminal,
   issuing,
   drift,
   fleet,
   recovery,
+  sandbox,
   soak,
 ];

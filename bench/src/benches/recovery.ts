@@ -4,6 +4,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { openWorldClock } from "@holdfast/control-plane/database/embedded/testing/world-clock";
+import { recoverySettings } from "@holdfast/control-plane/recovery/settings";
 import type { Bench, Measured } from "../bench.ts";
 import { type Installation, startInstallation, type Witnesses } from "../fleet/installation.ts";
 import type { Lab } from "../lab.ts";
@@ -13,14 +14,19 @@ const AGENTS = Number(process.env["HOLDFAST_BENCH_AGENTS"] ?? "10000");
 /** Joined so late that their certificates outlast the outage. */
 const UNAFFECTED = 50;
 const LONGEST_SECONDS = 900;
+/** What bounds the peak; its default unless the environment says otherwise. */
+const PACE = "HOLDFAST_NODE_RECOVERIES_PER_SECOND";
+const perSecond = Number(process.env[PACE] ?? recoverySettings.nodeRecoveriesPerSecond.default);
 const PROBES_PER_SECOND = 10;
 const nobody = "none";
 const figures = {
   back: `all ${AGENTS} back after their certificates expired`,
-  peak: "new identities in a second, at the peak",
+  peak: `new identities in a second, at the peak (${PACE}=${perSecond})`,
   p99: "a task meanwhile, on a node that lost nothing, p99",
   api: "processor time of the api for each",
   database: "processor time of PostgreSQL for each",
+  load: "processor of PostgreSQL while they return",
+  transactions: "transactions in a second while they return",
 };
 const common = { better: "lower", peer: nobody } as const;
 
@@ -29,11 +35,13 @@ export const recovery: Bench = {
   summary: `${AGENTS} simulated agents whose certificates expired during an outage come back by themselves`,
   figures: [
     { ...common, name: figures.back, unit: "s" },
-    // The default of HOLDFAST_NODE_RECOVERIES_PER_SECOND, and what a second that began late may add.
-    { ...common, name: figures.peak, unit: "1/s", target: { of: "ours", value: 200 } },
+    // An allowance that was saved for a second may be used at the end of one, and the next second's after it.
+    { ...common, name: figures.peak, unit: "1/s", target: { of: "ours", value: 2 * perSecond } },
     { ...common, name: figures.p99, unit: "ms", target: { of: "ours", value: 250 } },
     { ...common, name: figures.api, unit: "ms" },
     { ...common, name: figures.database, unit: "ms" },
+    { ...common, name: figures.load, unit: "%" },
+    { ...common, name: figures.transactions, unit: "1/s" },
   ],
   passes: 1,
   prepare: async (lab) => {
@@ -51,7 +59,7 @@ export const recovery: Bench = {
 
 async function measure(lab: Lab): Promise<Measured> {
   const clock = openWorldClock(lab.directory(), { cached: true });
-  const installation = await startInstallation(lab, { clock });
+  const installation = await startInstallation(lab, { clock, settings: { [PACE]: String(perSecond) } });
   await installation.grow(AGENTS);
   await tokensAreShown(installation, AGENTS, 0);
   say(`${AGENTS} nodes have a recovery token`);
@@ -61,9 +69,12 @@ async function measure(lab: Lab): Promise<Measured> {
   say("six hours later they have another one");
   const unaffected = await installation.addWitnesses(UNAFFECTED);
   const database = processorSecondsOfAll(installation.databasePid);
+  const transactions = await transactionsOf(installation);
   const started = performance.now();
   await installation.replaceApi(() => clock.set("+25h"));
   const back = await untilBack(installation, { unaffected, started });
+  const databaseSeconds = processorSecondsOfAll(installation.databasePid) - database;
+  const committed = (await transactionsOf(installation)) - transactions;
   const peak = await peakOf(installation);
   say(`all back: ${JSON.stringify({ ...back, peak })}`);
   const each = (seconds: number) => (seconds * 1000) / AGENTS;
@@ -72,7 +83,9 @@ async function measure(lab: Lab): Promise<Measured> {
     [figures.peak]: peak,
     [figures.p99]: back.p99,
     [figures.api]: each(processorSeconds(installation.apiPid())),
-    [figures.database]: each(processorSecondsOfAll(installation.databasePid) - database),
+    [figures.database]: each(databaseSeconds),
+    [figures.load]: (databaseSeconds / back.seconds) * 100,
+    [figures.transactions]: committed / back.seconds,
   };
 }
 
@@ -130,6 +143,12 @@ async function peakOf({ system }: Installation): Promise<number> {
       SELECT count(*) AS issued FROM node_certificates WHERE issued_for = 'recovery'
       GROUP BY date_trunc('second', issued_at)) AS seconds`;
   return row?.peak ?? 0;
+}
+
+async function transactionsOf({ system }: Installation): Promise<number> {
+  const [row] = await system<{ committed: number }[]>`
+    SELECT xact_commit::integer AS committed FROM pg_stat_database WHERE datname = current_database()`;
+  return row?.committed ?? 0;
 }
 
 function say(text: string): void {

@@ -59,8 +59,15 @@ const compileCache = join(root, "node_modules/.cache/holdfast");
 
 const programAt = (name: string) => fileURLToPath(new URL(`../programs/${name}.ts`, import.meta.url));
 
-/** `clock`: of PostgreSQL, api and nodes alike. */
-export async function startInstallation(lab: Lab, { clock }: { clock?: WorldClock } = {}): Promise<Installation> {
+export type InstallationOptions = {
+  /** Of PostgreSQL, api and nodes alike. */
+  clock?: WorldClock;
+  /** Of the api, beside those that it needs. */
+  settings?: Record<string, string>;
+};
+
+export async function startInstallation(lab: Lab, options: InstallationOptions = {}): Promise<Installation> {
+  const { clock } = options;
   const database = await startEmbeddedPostgres({
     directory: join(lab.directory(), "postgres"),
     ...(clock ? { binaries: clock.binaries } : {}),
@@ -78,6 +85,7 @@ export async function startInstallation(lab: Lab, { clock }: { clock?: WorldCloc
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_KEK_BASE64: randomBytes(32).toString("base64"),
     HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(token).digest("hex"),
+    ...options.settings,
   };
   const start = async (name: string, ours: FleetApi | FleetNodes, args: string[] = []) => {
     const program = lab.start({
@@ -88,7 +96,8 @@ export async function startInstallation(lab: Lab, { clock }: { clock?: WorldCloc
     const { url } = (await program.ready) as { url: string };
     return { program, url };
   };
-  let api = await start("fleet-api", { settings }, process.env["HOLDFAST_BENCH_API_FLAGS"]?.split(" "));
+  const startApi = () => start("fleet-api", { settings }, process.env["HOLDFAST_BENCH_API_FLAGS"]?.split(" "));
+  let api = await startApi();
   const link = process.env["HOLDFAST_BENCH_LINK"] === "poll" ? "poll" : "stream";
   const startNodes = async (first: number) => {
     const { url } = await start("fleet-nodes", { apiUrl: `http://127.0.0.1:${port}`, token, link, first });
@@ -142,7 +151,7 @@ export async function startInstallation(lab: Lab, { clock }: { clock?: WorldCloc
     async replaceApi(meanwhile) {
       await kill(api.program);
       meanwhile?.();
-      api = await start("fleet-api", { settings });
+      api = await startApi();
     },
     databasePid: database.pid,
     system,

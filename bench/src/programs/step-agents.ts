@@ -6,9 +6,11 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createClient } from "@holdfast/contracts/client";
 import { createAgentPairingToken } from "@holdfast/contracts/endpoints/agents";
+import { readSettings } from "@holdfast/kit/settings";
 import type { ExecutionAgent } from "@holdfast/node-agent/execution/agent";
 import { openExecutionAgent } from "@holdfast/node-agent/execution/open";
 import { pair } from "@holdfast/node-agent/execution/pair";
+import { executionSettings } from "@holdfast/node-agent/execution/settings";
 import { createLog } from "@holdfast/node-agent/log";
 
 export type StepAgents = {
@@ -24,7 +26,7 @@ export type StepAgents = {
 const options = JSON.parse(process.env["BENCH_OURS"] ?? "") as StepAgents;
 const call = createClient({ baseUrl: options.apiUrl, token: options.operatorToken });
 const log = createLog({ level: "error" });
-const settings = { stateDir: undefined, caFile: undefined, backend: undefined, workdirRoot: options.directory };
+const settings = readSettings(executionSettings, { HOLDFAST_EXECUTION_WORKDIR_ROOT: options.directory });
 
 const running: ExecutionAgent[] = [];
 for (let number = 1; number <= options.agents; number += 1) {
