@@ -21,6 +21,7 @@ const product = [
   "kit",
   "service",
   "tasks",
+  "workflows",
   "control-plane",
   "gateway",
   "node-agent",
@@ -193,8 +194,9 @@ const producers: Record<string, number> = {
   "contracts/src/endpoints/recovery.ts": 1,
   "contracts/src/endpoints/terminals.ts": 1,
   "contracts/src/internal/endpoints.ts": 1,
-  // The failures that the task type reports.
+  // The failures that the task types report.
   "tasks/terminal.open/contract.ts": 1,
+  "tasks/vm.console/contract.ts": 1,
   // Which failures a new identity would repair, and what a failed recovery becomes.
   "node-agent/src/recovery/decide.ts": 2,
   // Which refusals end the trial of a recovery bundle.

@@ -65,11 +65,95 @@ export const facilities = {
     remedy: "apt-get install redis-server",
     debianPackage: "redis-server",
   },
+  bubblewrap: {
+    present: () => existsSync("/usr/bin/bwrap"),
+    covers: "sandboxes of shell steps without a daemon",
+    remedy: "apt-get install bubblewrap",
+    debianPackage: "bubblewrap",
+  },
   nspawn: {
     present: () => existsSync("/usr/bin/systemd-nspawn"),
     covers: "the agent's installation under systemd",
     remedy: "apt-get install systemd-container",
     debianPackage: "systemd-container",
+  },
+  docker: {
+    present: () => existsSync("/usr/sbin/dockerd") && existsSync("/usr/bin/docker"),
+    covers: "shell steps in containers of docker",
+    remedy: "apt-get install docker.io",
+    debianPackage: "docker.io",
+  },
+  podman: {
+    present: () => existsSync("/usr/bin/podman"),
+    covers: "shell steps in containers of podman",
+    remedy: "apt-get install podman",
+    debianPackage: "podman",
+  },
+  runc: {
+    present: () => existsSync("/usr/sbin/runc"),
+    covers: "containers of podman with the first version of cgroups",
+    remedy: "apt-get install runc",
+    debianPackage: "runc",
+  },
+  catatonit: {
+    present: () => existsSync("/usr/bin/catatonit"),
+    covers: "the first process in containers of podman",
+    remedy: "apt-get install catatonit",
+    debianPackage: "catatonit",
+  },
+  busybox: {
+    present: () => existsSync("/bin/busybox"),
+    covers: "the image of containers and the programs of the small guest in tests",
+    remedy: "apt-get install busybox-static",
+    debianPackage: "busybox-static",
+  },
+  qemu: {
+    present: () => existsSync("/usr/bin/qemu-system-x86_64"),
+    covers: "VMs",
+    remedy: "apt-get install qemu-system-x86",
+    debianPackage: "qemu-system-x86",
+  },
+  e2fsprogs: {
+    present: () => existsSync("/sbin/debugfs") && existsSync("/sbin/mke2fs"),
+    covers: "reading files out of base images",
+    remedy: "apt-get install e2fsprogs",
+    debianPackage: "e2fsprogs",
+  },
+  qemuImg: {
+    present: () => existsSync("/usr/bin/qemu-img"),
+    covers: "disks of VMs",
+    remedy: "apt-get install qemu-utils",
+    debianPackage: "qemu-utils",
+  },
+  slirp4netns: {
+    present: () => existsSync("/usr/bin/slirp4netns"),
+    covers: "the way out of VMs on the user network",
+    remedy: "apt-get install slirp4netns",
+    debianPackage: "slirp4netns",
+  },
+  syslinux: {
+    present: () => existsSync("/usr/bin/syslinux"),
+    covers: "the boot loader of the small guest",
+    remedy: "apt-get install syslinux",
+    debianPackage: "syslinux",
+  },
+  mtools: {
+    present: () => existsSync("/usr/bin/mcopy"),
+    covers: "the disk of the small guest",
+    remedy: "apt-get install mtools",
+    debianPackage: "mtools",
+  },
+  dosfstools: {
+    present: () => existsSync("/usr/sbin/mkfs.vfat"),
+    covers: "the disk of the small guest",
+    remedy: "apt-get install dosfstools",
+    debianPackage: "dosfstools",
+  },
+  kmod: {
+    present: () => existsSync("/usr/sbin/depmod"),
+    covers: "the kernel modules of the small guest",
+    remedy: "apt-get install kmod",
+    debianPackage: "kmod",
   },
   vi: {
     present: () => existsSync("/usr/bin/vi"),
@@ -86,6 +170,22 @@ export function lacks(/** @type {keyof typeof facilities} */ name) {
   const demanded = !("demandedByCi" in facility) || facility.demandedByCi;
   if (process.env.CI && demanded) throw new Error(`CI must have ${name}: ${facility.remedy}`);
   return true;
+}
+
+/** Everything that a test with a VM needs. */
+export function lacksVms() {
+  const needed = /** @type {const} */ ([
+    "root",
+    "qemu",
+    "qemuImg",
+    "slirp4netns",
+    "syslinux",
+    "mtools",
+    "dosfstools",
+    "busybox",
+    "kmod",
+  ]);
+  return needed.map((name) => lacks(name)).includes(true) || process.arch !== "x64";
 }
 
 function isOpenToOthers(/** @type {string} */ path) {

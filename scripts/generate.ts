@@ -9,6 +9,7 @@ import { ingressSettings } from "@holdfast/cli/ingress/settings";
 import { upSettings } from "@holdfast/cli/up/settings";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { errorCatalogue } from "@holdfast/contracts/errors";
+import { preflightReportSchema } from "@holdfast/contracts/preflight/report";
 import { openApiDocument } from "@holdfast/contracts/public/openapi";
 import { nouns, stateGroups } from "@holdfast/contracts/words/glossary";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
@@ -20,6 +21,7 @@ import type { Setting, Settings } from "@holdfast/kit/settings";
 import { executionSettings } from "@holdfast/node-agent/execution/settings";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
+import { jsonSchema } from "@holdfast/workflows/document/schema";
 import { checkModules } from "./agent-checks/modules.ts";
 import { reasonsPage } from "./reasons-page.ts";
 import { runbookPages } from "./runbook-pages.ts";
@@ -45,6 +47,8 @@ const pages: Record<string, string> = {
   "docs/reference/reasons.md": reasonsPage(),
   ...runbookPages(root),
   ...(await checkModules(root)),
+  "docs/reference/preflight-report.v1.schema.json": `${JSON.stringify(preflightReportSchema(), null, 2)}\n`,
+  "docs/reference/workflow.v1.schema.json": `${JSON.stringify(jsonSchema(), null, 2)}\n`,
   "docs/reference/openapi.json": `${JSON.stringify(openApiDocument(allEndpoints, { version }), null, 2)}\n`,
 };
 

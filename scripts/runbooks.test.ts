@@ -122,7 +122,7 @@ describe("the runbooks", () => {
     const product = sources.join("\n");
     const all = names.map(textOf).join("\n");
     const named = (pattern: RegExp) => [...new Set(all.match(pattern))];
-    const unknownSettings = named(/\bHOLDFAST_[A-Z_]+/g).filter((one) => !settings.includes(`\`${one}\``));
+    const unknownSettings = named(/\bHOLDFAST_[A-Z0-9_]+/g).filter((one) => !settings.includes(`\`${one}\``));
     const unknownMetrics = named(/\bholdfast_[a-z_]+/g).filter((one) => !product.includes(`"${one}"`));
     expect({ unknownSettings, unknownMetrics }).toEqual({ unknownSettings: [], unknownMetrics: [] });
   });
