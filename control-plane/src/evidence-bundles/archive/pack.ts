@@ -10,6 +10,7 @@ import {
 } from "@holdfast/contracts/public/evidence-bundle";
 import { packTar, type TarFile } from "@holdfast/kit/tar";
 import type { EvidenceSigner } from "./keys.ts";
+import { manifestText } from "./manifest-text.ts";
 
 export function packBundle(
   signer: EvidenceSigner,
@@ -23,6 +24,6 @@ export function packBundle(
   }));
   const content = { ...about, files: named };
   const manifest = signer.sign({ kind: BUNDLE_KIND, version: BUNDLE_VERSION, content });
-  const first = { path: MANIFEST, content: Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`) };
+  const first = { path: MANIFEST, content: Buffer.from(manifestText(manifest)) };
   return gzipSync(packTar([first, ...files], new Date(about.created_at)));
 }

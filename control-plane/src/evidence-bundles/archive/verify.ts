@@ -7,6 +7,7 @@ import { keyringOf } from "@holdfast/kit/detached-jws";
 import { isSignedBy } from "@holdfast/kit/signed-statement";
 import { type TarFile, unpackTar } from "@holdfast/kit/tar";
 import { kidOf } from "./keys.ts";
+import { manifestText } from "./manifest-text.ts";
 
 export type BundleProblem = {
   code:
@@ -46,7 +47,11 @@ export function verifyBundle(archive: Buffer, trusted: ReadonlySet<string>): Ver
   if (!manifest) {
     return { problems: [problem("manifest_malformed", "not of a version that is known here")], manifest, files };
   }
-  return { problems: [...judgeSignature(manifest, trusted), ...compare(manifest, files)], manifest, files };
+  const problems = [...judgeSignature(manifest, trusted), ...compare(manifest, files)];
+  if (problems.length === 0 && text !== manifestText(JSON.parse(text))) {
+    problems.push(problem("signature_invalid", "the manifest is written in another form than when it was signed"));
+  }
+  return { problems, manifest, files };
 }
 
 /** The archive must be the whole file: another reader might find more behind it. */
