@@ -62,6 +62,16 @@ const portNames: Record<ServerProcess, Record<string, keyof Ports>> = {
   worker: {},
 };
 
+/**
+ * V8 lets the part of its memory that holds new objects grow to 128 MiB under traffic, whatever is kept of them, and rarely gives it back. With
+ * 8 MiB for each half a gateway of 5,000 idle agents needs 60 MB less. Containers get the same by NODE_OPTIONS (deploy/).
+ */
+const nodeFlags: Record<ServerProcess, readonly string[]> = {
+  api: [],
+  gateway: ["--max-semi-space-size=8"],
+  worker: [],
+};
+
 export function startChildren(options: {
   data: DataDirectory;
   env: Environment;
@@ -109,7 +119,7 @@ export function startChildren(options: {
     const more = () => (name === "gateway" ? forGateway() : name === "worker" ? forWorker() : {});
     return superviseChild({
       name,
-      args: [command, name],
+      args: [...nodeFlags[name], command, name],
       environment: () => environmentFor(name, env, { ...given, ...more(), ...ports }),
       logFile: `${data.logs}/${name}.log`,
       onStarted: (pid) => events.onStarted(name, pid),
