@@ -72,9 +72,10 @@ function responds(ask: Dockerd["ask"]): boolean {
   }
 }
 
+/** With the directories that the daemon mounts into: where it has to make one while others start, it may be closed to the user. */
 function imageFile(directory: string): string {
   const root = join(directory, "image");
-  for (const path of ["bin", "proc", "sys", "dev", "etc", "tmp", "work"])
+  for (const path of ["bin", "sbin", "proc", "sys", "dev", "etc", "tmp", "work"])
     mkdirSync(join(root, path), { recursive: true });
   copyFileSync(BUSYBOX, join(root, "bin/busybox"));
   chmodSync(join(root, "bin/busybox"), 0o755);

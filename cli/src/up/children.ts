@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { databaseSettings, type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { sealingSettings } from "@holdfast/control-plane/mechanisms/sealing/settings";
+import { gatewayNodeFlags } from "@holdfast/gateway/node-flags";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import type { Environment } from "@holdfast/kit/settings";
 import { urlOf } from "./addresses.ts";
@@ -62,15 +63,7 @@ const portNames: Record<ServerProcess, Record<string, keyof Ports>> = {
   worker: {},
 };
 
-/**
- * V8 lets the part of its memory that holds new objects grow to 128 MiB under traffic, whatever is kept of them, and rarely gives it back. With
- * 8 MiB for each half a gateway of 5,000 idle agents needs 60 MB less. Containers get the same by NODE_OPTIONS (deploy/).
- */
-const nodeFlags: Record<ServerProcess, readonly string[]> = {
-  api: [],
-  gateway: ["--max-semi-space-size=8"],
-  worker: [],
-};
+const nodeFlags: Record<ServerProcess, readonly string[]> = { api: [], gateway: gatewayNodeFlags, worker: [] };
 
 export function startChildren(options: {
   data: DataDirectory;
