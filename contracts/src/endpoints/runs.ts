@@ -12,6 +12,9 @@ export type RunState = z.infer<typeof RunState>;
 /** Of the input, as JSON. */
 export const MOST_RUN_INPUT_BYTES = 256 * 1024;
 
+/** Runs of one trigger that have not ended. */
+export const MOST_OPEN_TRIGGERED_RUNS = 1_000;
+
 const Failure = z.strictObject({ code: z.string(), message: z.string() });
 
 export const Run = z.strictObject({
@@ -23,6 +26,8 @@ export const Run = z.strictObject({
   failure: Failure.nullable(),
   cancel_requested: z.boolean(),
   started_by: z.string(),
+  trigger: z.enum(["manual", "cron", "webhook"]).describe("What started it."),
+  scheduled_at: Time.nullable().describe("The time of the schedule that started it."),
   correlation_id: z.string(),
   created_at: Time,
   started_at: Time.nullable(),

@@ -28,6 +28,8 @@ export type EngineOptions = {
   pollMs: number;
   concurrency: number;
   stepTimeoutMs: number;
+  /** Whose runs are continued. */
+  queue: string;
   runsPerOrg: number;
 };
 
@@ -44,7 +46,8 @@ export async function continueRuns(options: EngineOptions): Promise<{ continued:
   try {
     for (;;) {
       const limit = options.concurrency - held.size;
-      const claimed = limit > 0 ? await claimRuns(system, { limit, mostPerOrg: options.runsPerOrg }) : [];
+      const claimed =
+        limit > 0 ? await claimRuns(system, { limit, mostPerOrg: options.runsPerOrg, queue: options.queue }) : [];
       if (claimed.length > 0) evaluator ??= openEvaluator({ processes: 2 });
       for (const run of claimed) {
         const tools = toolsFor(options, evaluator as Evaluator);

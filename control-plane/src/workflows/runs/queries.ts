@@ -23,15 +23,21 @@ export type RunRow = {
   started_at: Date | null;
   finished_at: Date | null;
   deadline_at: Date;
+  trigger_type: "cron" | "webhook" | null;
+  scheduled_at: Date | null;
 };
 
 const columns = (db: Queryable) => db`
   r.id, r.workflow_id, w.name AS workflow_name, r.version, r.status, r.input, r.output, r.failure, r.cursor, r.cancel_requested,
-  r.actor_name, r.correlation_id, r.created_at, r.started_at, r.finished_at, r.deadline_at`;
+  r.actor_name, r.correlation_id, r.created_at, r.started_at, r.finished_at, r.deadline_at, t.type AS trigger_type,
+  r.scheduled_at`;
+
+const tables = (db: Queryable) => db`
+  workflow_runs r JOIN workflows w ON w.id = r.workflow_id LEFT JOIN workflow_triggers t ON t.id = r.trigger_id`;
 
 export async function selectRun(tx: Queryable, id: string): Promise<RunRow | undefined> {
   const [row] = await tx<RunRow[]>`
-    SELECT ${columns(tx)} FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id WHERE r.id = ${id}`;
+    SELECT ${columns(tx)} FROM ${tables(tx)} WHERE r.id = ${id}`;
   return row;
 }
 
@@ -40,7 +46,7 @@ export async function selectRuns(
   page: { before: string; limit: number; workflowId?: string; status?: RunState },
 ): Promise<RunRow[]> {
   return tx<RunRow[]>`
-    SELECT ${columns(tx)} FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id
+    SELECT ${columns(tx)} FROM ${tables(tx)}
     WHERE r.id < ${page.before}
       ${page.workflowId === undefined ? tx`` : tx`AND r.workflow_id = ${page.workflowId}`}
       ${page.status === undefined ? tx`` : tx`AND r.status = ${page.status}`}
@@ -51,7 +57,8 @@ export function toRun(row: RunRow): Run {
   return {
     ...{ id: row.id, workflow_id: row.workflow_id, workflow_name: row.workflow_name, version: row.version },
     ...{ status: row.status, failure: row.failure, cancel_requested: row.cancel_requested },
-    ...{ started_by: row.actor_name, correlation_id: row.correlation_id },
+    ...{ started_by: row.actor_name, correlation_id: row.correlation_id, trigger: row.trigger_type ?? "manual" },
+    scheduled_at: row.scheduled_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
     started_at: row.started_at?.toISOString() ?? null,
     finished_at: row.finished_at?.toISOString() ?? null,

@@ -19,6 +19,7 @@ import { auditActor } from "../../audit/record.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type Actor, nameOf } from "../../people/actor.ts";
 import { selectVersion, selectWorkflow } from "../queries.ts";
+import { serviceUserOf } from "../service-user.ts";
 import {
   insertSignal,
   type RunRow,
@@ -30,9 +31,6 @@ import {
   toRun,
 } from "./queries.ts";
 import { insertRun } from "./transitions/create.ts";
-
-/** A run that has not ended by then never will. */
-const MOST_HOURS = 24 * 30;
 
 export function runRoutes(api: ApiContext): void {
   const changed = (id: string) => () => api.signals.publish("workflow_run", [id]);
@@ -53,7 +51,8 @@ export function runRoutes(api: ApiContext): void {
       tx,
       {
         ...{ id, orgId: org.id, workflowId: workflow.id, version, input: body.input, correlationId },
-        ...{ userId: personBehind(actor) ?? org.id, mostHours: MOST_HOURS },
+        userId: personBehind(actor) ?? (await serviceUserOf(tx, org.id)).actor_id,
+        queue: api.workflowQueue,
       },
       auditActor(actor, org.role),
     );
@@ -125,7 +124,7 @@ async function documentOf(tx: Tx, row: RunRow) {
   throw new Error(`version ${row.version} of workflow ${row.workflow_id} cannot be read`);
 }
 
-/** Whose secrets the steps may use. Undefined: nobody's in particular; then the organization itself acts. */
+/** Whose secrets the steps may use. Undefined: nobody's in particular; then the organization's service user acts. */
 function personBehind(actor: Actor): string | undefined {
   if (actor.type === "user") return actor.id;
   return actor.type === "token" ? actor.person?.id : undefined;
