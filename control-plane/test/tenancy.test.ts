@@ -433,6 +433,8 @@ describe("over HTTP", () => {
     publishWorkflow: {},
     startRun: {},
     resumeRun: { node: "a" },
+    sendRunEvent: { event: "a" },
+    retryRun: {},
     setWorkflowTrigger: { enabled: false },
     startLeaseWork: { work: "taken over" },
     prewarmImage: {},

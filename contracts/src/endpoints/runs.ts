@@ -162,3 +162,39 @@ export const resumeRun = endpoint({
   answer: Run,
   errors: ["run_not_waiting"],
 });
+
+export const sendRunEvent = endpoint({
+  name: "sendRunEvent",
+  noun: "runs",
+  method: "POST",
+  path: "/v1/runs/{run_id}/send-event",
+  summary: "Send an event to the nodes of a run that wait for it",
+  access: { scope: "workflows:run" },
+  action: "run.send_event",
+  params: one,
+  body: z.strictObject({
+    event: AnyText.min(1).max(120).describe("Its name, as in the document."),
+    output: z.record(AnyText, z.unknown()).default({}).describe("What the nodes return."),
+  }),
+  answer: Run,
+  errors: ["run_not_waiting"],
+});
+
+export const retryRun = endpoint({
+  name: "retryRun",
+  noun: "runs",
+  method: "POST",
+  path: "/v1/runs/{run_id}/retry",
+  summary: "Continue a failed run where it failed",
+  description:
+    "The steps whose failure no path follows get another attempt, and what was skipped because of them is decided again. Steps that have " +
+    "succeeded are not repeated. With `version`, a later published version is used from here on.",
+  access: { scope: "workflows:run" },
+  action: "run.retry",
+  params: one,
+  body: z.strictObject({
+    version: z.int().min(1).optional().describe("Default: the version that it has run so far."),
+  }),
+  answer: Run,
+  errors: ["run_not_failed", "workflow_not_published"],
+});

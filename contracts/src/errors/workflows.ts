@@ -40,6 +40,12 @@ export const workflowErrors = {
     retryable: false,
     nextStep: "See what the run waits for: `holdfast run show <id>`.",
   },
+  run_not_failed: {
+    status: 409,
+    message: "The run cannot be retried: it has not failed.",
+    retryable: false,
+    nextStep: "See its state: `holdfast run show <id>`. Start another one: `holdfast workflow run <name>`.",
+  },
   trigger_backlog: {
     status: 429,
     message: "This trigger has started 1,000 runs that have not ended.",

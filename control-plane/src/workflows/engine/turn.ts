@@ -13,6 +13,7 @@ import {
   type ClaimedRun,
   claimRuns,
   renewClaims,
+  restartRun,
   startRun,
   wakeAnswered,
 } from "../runs/transitions/claim.ts";
@@ -80,13 +81,14 @@ function toolsFor(options: EngineOptions, { evaluate }: Evaluator): Continuation
 async function begin(tools: Continuation, run: ClaimedRun): Promise<void> {
   const document = await documentOf(tools.system, run);
   if (run.cursor !== null) {
+    if (run.status === "queued" && !(await restartRun(tools.system, run))) return;
     await continueRun(tools, run, { document, cursor: run.cursor as RunState, lastSeq: run.last_seq });
     return;
   }
-  const event = { type: "run_started" as const, input: run.input };
+  const event = { type: "run_started" as const, input: run.input, version: run.version };
   const cursor = applyEvent(initialState(document), event);
   const started = { ...run, started_at: new Date() };
-  if (await startRun(tools.system, run, { cursor, event: { input: run.input } })) {
+  if (await startRun(tools.system, run, { cursor, event: { input: run.input, version: run.version } })) {
     await continueRun(tools, started, { document, cursor, lastSeq: 1 });
   }
 }

@@ -93,6 +93,13 @@ export async function startRun(
   return count === 1;
 }
 
+/** Of a run that was retried and had to wait for room again. */
+export async function restartRun(system: Sql, run: Pick<ClaimedRun, "id" | "claim">): Promise<boolean> {
+  const { count } = await system`
+    UPDATE workflow_runs r SET status = ${stateAfter("'start'")} WHERE r.id = ${run.id} AND r.claim = ${run.claim} AND ${canStart}`;
+  return count === 1;
+}
+
 export async function renewClaims(system: Sql, runs: readonly Pick<ClaimedRun, "id" | "claim">[]): Promise<void> {
   await system`
     UPDATE workflow_runs r SET claimed_until = now() + ${CLAIM_SECONDS} * interval '1 second'

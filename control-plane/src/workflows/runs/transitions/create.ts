@@ -19,7 +19,7 @@ export type NewRun = {
 };
 
 /** A run that has not ended by then never will. */
-const MOST_RUN_HOURS = 24 * 30;
+export const MOST_RUN_HOURS = 24 * 30;
 
 /** False: the trigger has started a run for this before. */
 export async function insertRun(tx: Tx, run: NewRun, by: AuditActor): Promise<boolean> {
