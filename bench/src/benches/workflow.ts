@@ -17,6 +17,7 @@ import { openSql, type Sql } from "@holdfast/control-plane/database/sql/sql";
 import type { Bench, Measured } from "../bench.ts";
 import { startHoldfast } from "../holdfast.ts";
 import type { Lab } from "../lab.ts";
+import { installPeer } from "../npm-peers.ts";
 import type { JobChain } from "../peers/job-chain.ts";
 import { processorSecondsOfAll } from "../processes.ts";
 import type { StepAgents } from "../programs/step-agents.ts";
@@ -98,7 +99,9 @@ type Rest = { percent: number; dueMs: number; agentMs: number };
 const ask = async (url: string) => (await (await fetch(url)).json()) as Many;
 
 async function startPeer(lab: Lab, library: JobChain["library"]): Promise<string> {
-  const options: JobChain = { library, directory: lab.directory(), steps: STEPS, chains: RUNS };
+  // Here and not in the peer's process, whose environment does not say how npm reaches its registry.
+  const { directory: installed } = await installPeer(library);
+  const options: JobChain = { library, installed, directory: lab.directory(), steps: STEPS, chains: RUNS };
   const running = lab.start({
     command: process.execPath,
     args: [fileURLToPath(new URL("../peers/job-chain.ts", import.meta.url))],
@@ -111,7 +114,7 @@ async function startOurs(lab: Lab) {
   const dataDirectory = join(lab.directory(), "data");
   const { apiUrl } = await startHoldfast(lab, {
     dataDirectory,
-    settings: { HOLDFAST_UP_AGENT: "no", HOLDFAST_WORKFLOW_RUNS_PER_ORG: "100000" },
+    settings: { HOLDFAST_UP_AGENT: "no", HOLDFAST_WORKFLOW_RUNS_PER_ORG: "100000", HOLDFAST_DISPATCH_TOKEN: "bench-dispatch-token" },
   });
   const operatorToken = readFileSync(pathsIn(dataDirectory).operatorToken, "utf8").trim();
   const call = createClient({ baseUrl: apiUrl, token: operatorToken });

@@ -5,11 +5,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
-import { installPeer } from "../npm-peers.ts";
 import { median } from "../report.ts";
 
 export type JobChain = {
   library: "graphile-worker" | "pg-boss";
+  /** Where it is installed. */
+  installed: string;
   directory: string;
   steps: number;
   chains: number;
@@ -37,8 +38,7 @@ async function open(work: Work): Promise<Opened> {
 }
 
 async function openGraphile(work: Work): Promise<Opened> {
-  const { require } = await installPeer("graphile-worker");
-  const { run, Logger } = require("graphile-worker");
+  const { run, Logger } = await import(join(options.installed, "dist/index.js"));
   const runner = await run({
     ...{
       connectionString: database.ownerUrl,
@@ -56,8 +56,7 @@ async function openGraphile(work: Work): Promise<Opened> {
 }
 
 async function openPgBoss(work: Work): Promise<Opened> {
-  const { directory } = await installPeer("pg-boss");
-  const { PgBoss } = await import(join(directory, "dist/index.js"));
+  const { PgBoss } = await import(join(options.installed, "dist/index.js"));
   const boss = new PgBoss({ connectionString: database.ownerUrl, useListenNotify: true });
   boss.on("error", () => undefined);
   await boss.start();
