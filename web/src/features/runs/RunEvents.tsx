@@ -52,6 +52,7 @@ const states: Record<string, State> = {
   run_started: "moving",
   node_started: "moving",
   node_dispatched: "moving",
+  run_retried: "moving",
   node_waiting: "degraded",
   node_retried: "degraded",
   run_cancel_requested: "ended",

@@ -16,6 +16,7 @@ import { Graph } from "../workflows/graph/Graph.tsx";
 import type { NodeState } from "../workflows/graph/GraphNode.tsx";
 import { CancelRun } from "./CancelRun.tsx";
 import { type RunDetail, useRun, useRunEvents, useRunSource } from "./queries.ts";
+import { RetryRun } from "./RetryRun.tsx";
 import { RunAgain } from "./RunAgain.tsx";
 import { RunDetails } from "./RunDetails.tsx";
 import { RunEvents } from "./RunEvents.tsx";
@@ -122,6 +123,7 @@ function Header({ run, now }: { run: RunDetail; now: number }) {
       actions={
         <>
           <CancelRun run={run} />
+          <RetryRun run={run} />
           {hasEnded(run) && <RunAgain run={run} />}
         </>
       }

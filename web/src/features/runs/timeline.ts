@@ -56,11 +56,11 @@ function changesBy(type: string, at: string, data: Record<string, unknown>): Par
   }
 }
 
-/** From the first attempt to the end of the last one, or until now. */
+/** All attempts together: the time between them is not counted. */
 export function tookMs(attempts: readonly Attempt[], now: number): number | undefined {
-  const first = attempts[0];
-  const last = attempts.at(-1);
-  if (!first || !last) return undefined;
-  const over = last.endedAt !== null && last.notBefore === null;
-  return Math.max(0, (over ? Date.parse(last.endedAt ?? "") : now) - Date.parse(first.startedAt));
+  if (attempts.length === 0) return undefined;
+  const each = attempts.map(
+    ({ startedAt, endedAt }) => (endedAt ? Date.parse(endedAt) : now) - Date.parse(startedAt),
+  );
+  return each.reduce((sum, ms) => sum + Math.max(0, ms), 0);
 }
