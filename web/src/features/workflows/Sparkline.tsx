@@ -32,7 +32,7 @@ export function Sparkline({ runs }: { runs: readonly RecentRun[] }) {
       className="shrink-0"
     >
       {bars.map(({ id, status, height }, index) => {
-        const x = (MOST - bars.length + index) * STEP + 1;
+        const x = index * STEP + 1;
         return (
           <g key={id} className={looks[status]}>
             <rect x={x} y={HIGHEST + 5 - height} width={WIDTH - 1} height={height - 1} rx="1" />

@@ -6,7 +6,7 @@ export const newNodes: Record<Node["type"], object> = {
   "agent.execute": { type: "agent.execute", script: "echo hello\n" },
   "http.request": { type: "http.request", url: "https://example.com/" },
   "connector.action": { type: "connector.action", connector: "echo", action: "echo", input: {} },
-  condition: { type: "condition", if: "true" },
+  condition: { type: "condition", if: "$exists(input)" },
   parallel: { type: "parallel" },
   join: { type: "join" },
   wait: { type: "wait", for: "5m" },

@@ -61,6 +61,7 @@ function Drawn({ label, nodes, selected, onSelect, stateOf, wrong, editing }: Gr
     () => layout(nodes.map(({ id, after }) => ({ id, from: after.map((one) => one.split(".")[0] ?? "") }))),
     [nodes],
   );
+  const links = useMemo(() => edgesOf(nodes), [nodes]);
   const shown = nodes.map((node): ShownNode => {
     const state = stateOf?.(node.id);
     return {
@@ -75,13 +76,12 @@ function Drawn({ label, nodes, selected, onSelect, stateOf, wrong, editing }: Gr
       data: {
         ...{ id: node.id, title: node.title, type: node.type, editable: editing !== undefined },
         ...{ state, wrong: wrong?.has(node.id) ?? false, ports: portsOfType(node.type) },
+        used: new Set(links.flatMap(({ from, port }) => (from === node.id ? [port] : []))),
       },
     };
   });
-  const edges = useMemo(
-    () => edgesOf(nodes).map((edge) => drawEdge(edge, editing !== undefined)),
-    [nodes, editing],
-  );
+  const isEditable = editing !== undefined;
+  const edges = useMemo(() => links.map((edge) => drawEdge(edge, isEditable)), [links, isEditable]);
   useFitting(nodes.length);
   return (
     <ReactFlow<ShownNode, Drawn>
@@ -155,7 +155,6 @@ function drawEdge(edge: GraphEdge, editable: boolean): Drawn {
     ariaLabel: `${to} runs after ${from} ${port === "succeeded" ? "" : `is ${portWords[port]}`}`.trim(),
     focusable: editable,
     deletable: editable,
-    ...(port === "succeeded" ? {} : { label: portWords[port] }),
     data: edge,
   };
 }

@@ -1,9 +1,11 @@
 // One node of the graph: what it is, its state in a run, and the ports from which one can draw edges.
 
+import type { Port } from "@holdfast/workflows/document/schema";
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { Fragment } from "react";
 import { classes } from "../../../design/controls/classes.ts";
 import type { Mark } from "../../../design/values/marks.ts";
-import { StatusMark } from "../../../design/values/StatusMark.tsx";
+import { type State, StatusMark } from "../../../design/values/StatusMark.tsx";
 import { wordForType } from "./words.ts";
 
 export type NodeState = { mark: Mark; note?: string };
@@ -15,20 +17,20 @@ export type ShownNode = Node<{
   editable: boolean;
   state: NodeState | undefined;
   wrong: boolean;
-  ports: readonly string[];
+  ports: readonly Port[];
+  /** Those that an edge follows. */
+  used: ReadonlySet<Port>;
 }>;
 
 export function GraphNode({ data, selected }: NodeProps<ShownNode>) {
-  const { id, title, type, state, wrong, ports, editable } = data;
+  const { id, title, type, state, wrong, ports, used, editable } = data;
   return (
     <div
       className={classes(
-        "flex h-full w-full flex-col justify-center rounded-md border bg-surface px-3 py-1.5 text-left",
-        selected ? "border-kelp shadow-[0_0_0_2px_var(--kelp)]" : "border-line-strong",
-        wrong && "border-failed",
-        state?.mark.state === "failed" && "bg-failed-soft",
-        state?.mark.state === "degraded" && "bg-degraded-soft",
-        state?.mark.state === "ok" && "bg-ok-soft",
+        "flex h-full w-full flex-col justify-center rounded-md border px-3 py-1.5 text-left",
+        wrong ? "border-failed" : selected ? "border-kelp" : "border-line-strong",
+        selected && "shadow-[0_0_0_2px_var(--kelp)]",
+        (state && backgrounds[state.mark.state]) ?? "bg-surface",
       )}
     >
       <Handle type="target" position={Position.Top} isConnectable={editable} className={handleClasses(editable)} />
@@ -45,19 +47,38 @@ export function GraphNode({ data, selected }: NodeProps<ShownNode>) {
         </span>
       )}
       {ports.map((port, index) => (
-        <Handle
-          key={port}
-          id={port}
-          type="source"
-          position={Position.Bottom}
-          isConnectable={editable}
-          title={editable ? `Drag to the step that runs after ${title ?? id} ${port}` : undefined}
-          style={{ left: `${((index + 1) * 100) / (ports.length + 1)}%` }}
-          className={classes(handleClasses(editable), port === "failed" && "handle-failed")}
-        />
+        <Fragment key={port}>
+          {port !== "succeeded" && (editable || used.has(port)) && (
+            <span
+              aria-hidden="true"
+              className="absolute top-full mt-1 ml-2 text-xs text-ink-muted"
+              style={{ left: placeOf(index, ports) }}
+            >
+              {port}
+            </span>
+          )}
+          <Handle
+            id={port}
+            type="source"
+            position={Position.Bottom}
+            isConnectable={editable}
+            title={editable ? `Drag to the step that runs after ${title ?? id} ${port}` : undefined}
+            style={{ left: placeOf(index, ports) }}
+            className={classes(handleClasses(editable), port === "failed" && "handle-failed")}
+          />
+        </Fragment>
       ))}
     </div>
   );
 }
+
+const placeOf = (index: number, { length }: readonly Port[]) => `${((index + 1) * 100) / (length + 1)}%`;
+
+const backgrounds: Partial<Record<State, string>> = {
+  failed: "bg-failed-soft",
+  degraded: "bg-degraded-soft",
+  ok: "bg-ok-soft",
+  ended: "bg-sunken",
+};
 
 const handleClasses = (editable: boolean) => (editable ? "handle" : "handle-hidden");
