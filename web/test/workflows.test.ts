@@ -102,11 +102,7 @@ describe.skipIf(lacks("chromium"))("workflows", () => {
 
     await page.getByRole("link", { name: "reef-check, version 1" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
-    await page
-      .getByRole("group", { name: /Tell the harbour/ })
-      .or(page.locator(".react-flow__node").last())
-      .last()
-      .click();
+    await page.getByRole("button", { name: /^Tell the harbour/ }).click();
     await page.getByLabel("URL").fill(`${server.url}harbour`);
     await page.getByRole("button", { name: "Save and publish" }).click();
     await page.getByText("Published version 2").waitFor();

@@ -49,7 +49,7 @@ export function RunDetails({ run }: { run: RunDetail }) {
         </Fact>
         <Fact name="Correlation id">
           <CopyableId id={run.correlation_id} label="Copy correlation id" />
-          <span className="flex flex-wrap gap-x-4">
+          <span className="flex flex-wrap gap-x-4 gap-y-1.5">
             {may("audit:read") && (
               <Link
                 to="/audit"

@@ -45,7 +45,7 @@ function attempt(make: () => string | undefined): string | undefined {
   }
 }
 
-export function means(text: string, wanted: Document): boolean {
+function means(text: string, wanted: Document): boolean {
   const parsed = parse(text);
   return parsed.errors.length === 0 && JSON.stringify(parsed.toJS()) === JSON.stringify(wanted.toJS());
 }

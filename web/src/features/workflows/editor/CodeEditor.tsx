@@ -89,10 +89,7 @@ const editable = new Compartment();
 const focusable = EditorView.contentAttributes.of({ tabindex: "0" });
 
 /** The shortest replacement, so that the cursor and the history stay what they were. */
-export function changesTo(
-  before: string,
-  after: string,
-): { from: number; to: number; insert: string } | undefined {
+function changesTo(before: string, after: string): { from: number; to: number; insert: string } | undefined {
   if (before === after) return undefined;
   const most = Math.min(before.length, after.length);
   let start = 0;

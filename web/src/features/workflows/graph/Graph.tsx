@@ -72,6 +72,7 @@ function Drawn({ label, nodes, selected, onSelect, stateOf, wrong, editing }: Gr
       height: NODE_HEIGHT,
       measured: { width: NODE_WIDTH, height: NODE_HEIGHT },
       selected: node.id === selected,
+      ariaRole: "button",
       ariaLabel: [node.title ?? node.id, wordForType(node.type), state?.mark.word].filter(Boolean).join(", "),
       data: {
         ...{ id: node.id, title: node.title, type: node.type, editable: editing !== undefined },
@@ -153,6 +154,7 @@ function drawEdge(edge: GraphEdge, editable: boolean): Drawn {
     className: `edge-${port}`,
     markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
     ariaLabel: `${to} runs after ${from} ${port === "succeeded" ? "" : `is ${portWords[port]}`}`.trim(),
+    ariaRole: "button",
     focusable: editable,
     deletable: editable,
     data: edge,
