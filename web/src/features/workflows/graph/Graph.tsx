@@ -18,7 +18,7 @@ import { useEffect, useMemo } from "react";
 import { edgesOf, type GraphEdge, type OutlineNode } from "../document/outline.ts";
 import { GraphNode, type NodeState, type ShownNode } from "./GraphNode.tsx";
 import { layout, NODE_HEIGHT, NODE_WIDTH } from "./layout.ts";
-import { portsOfType, portWords, wordForType } from "./words.ts";
+import { portsOfType, portWords } from "./words.ts";
 
 export type Editing = {
   onConnect: (edge: GraphEdge) => void;
@@ -73,7 +73,6 @@ function Drawn({ label, nodes, selected, onSelect, stateOf, wrong, editing }: Gr
       measured: { width: NODE_WIDTH, height: NODE_HEIGHT },
       selected: node.id === selected,
       ariaRole: "button",
-      ariaLabel: [node.title ?? node.id, wordForType(node.type), state?.mark.word].filter(Boolean).join(", "),
       data: {
         ...{ id: node.id, title: node.title, type: node.type, editable: editing !== undefined },
         ...{ state, wrong: wrong?.has(node.id) ?? false, ports: portsOfType(node.type) },

@@ -62,7 +62,6 @@ export function GraphNode({ data, selected }: NodeProps<ShownNode>) {
             type="source"
             position={Position.Bottom}
             isConnectable={editable}
-            title={editable ? `Drag to the step that runs after ${title ?? id} ${port}` : undefined}
             style={{ left: placeOf(index, ports) }}
             className={classes(handleClasses(editable), port === "failed" && "handle-failed")}
           />
