@@ -4,6 +4,7 @@ import { dispatchTokenSetting, gatewayHttpUrlSetting } from "@holdfast/service/s
 import { defineModule } from "../module.ts";
 import { notifySettings } from "../notify/settings.ts";
 import { engineSettings, queueSetting } from "./engine/settings.ts";
+import { runTopics } from "./live.ts";
 
 declare module "../mechanisms/signals.ts" {
   interface Topics {
@@ -28,16 +29,18 @@ export const workflows = defineModule({
   publicRoutes: async (api) => {
     (await import("./routes.ts")).workflowRoutes(api);
     (await import("./runs/routes.ts")).runRoutes(api);
+    (await import("./runs/recent.ts")).recentRunRoutes(api);
     (await import("./triggers/routes.ts")).triggerRoutes(api);
     await (await import("./triggers/hook-route.ts")).hookRoutes(api);
   },
+  liveTopics: runTopics,
   jobs: [
     {
       name: "continue-workflow-runs",
       every: ({ settings }) => settings.workflowPollMs / 1000,
       wakeOn: ["workflow_run", "execution"],
       runsIn: "each worker",
-      run: async ({ system, log, settings }) => {
+      run: async ({ system, signals, log, settings }) => {
         const { continueRuns } = await import("./engine/turn.ts");
         return continueRuns({
           ...{ system, log, pollMs: settings.workflowPollMs, concurrency: settings.workflowConcurrency },
@@ -45,6 +48,7 @@ export const workflows = defineModule({
           ...{ stepTimeoutMs: settings.workflowStepTimeoutMs, runsPerOrg: settings.workflowRunsPerOrg },
           gateway: { url: settings.gatewayHttpUrl, token: settings.dispatchToken },
           allowedNetworks: settings.notifyAllowPrivate,
+          onProgress: (runId) => signals.publish("workflow_run_progress", [runId]),
         });
       },
     },

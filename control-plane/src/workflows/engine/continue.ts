@@ -13,7 +13,7 @@ import { type ClaimedRun, releaseRun } from "../runs/transitions/claim.ts";
 import { ended, perform, readResults, type Tools } from "./perform.ts";
 import { isStep } from "./step.ts";
 
-export type Continuation = Tools & { evaluate: Evaluate; pollMs: number };
+export type Continuation = Tools & { evaluate: Evaluate; pollMs: number; onProgress: (runId: string) => void };
 
 type Signal = { node: string; attempt: number; approved: boolean; output: unknown; sender_name: string };
 
@@ -42,6 +42,7 @@ export async function continueRun(
       state,
     );
     seq = written ?? seq;
+    if (written !== null) tools.onProgress(run.id);
     return written !== null;
   };
 

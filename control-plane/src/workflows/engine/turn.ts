@@ -32,6 +32,8 @@ export type EngineOptions = {
   /** Whose runs are continued. */
   queue: string;
   runsPerOrg: number;
+  /** A run got new events. */
+  onProgress?: (runId: string) => void;
 };
 
 const TICK_MS = 250;
@@ -75,7 +77,9 @@ export async function continueRuns(options: EngineOptions): Promise<{ continued:
 function toolsFor(options: EngineOptions, { evaluate }: Evaluator): Continuation {
   const { system, log, pollMs, stepTimeoutMs } = options;
   const allowance = allowanceOf(options.allowedNetworks);
-  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, gateway: openGateway(options.gateway) };
+  const { onProgress = () => undefined } = options;
+  const gateway = openGateway(options.gateway);
+  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, gateway, onProgress };
 }
 
 async function begin(tools: Continuation, run: ClaimedRun): Promise<void> {
@@ -89,6 +93,7 @@ async function begin(tools: Continuation, run: ClaimedRun): Promise<void> {
   const cursor = applyEvent(initialState(document), event);
   const started = { ...run, started_at: new Date() };
   if (await startRun(tools.system, run, { cursor, event: { input: run.input, version: run.version } })) {
+    tools.onProgress(run.id);
     await continueRun(tools, started, { document, cursor, lastSeq: 1 });
   }
 }
