@@ -116,7 +116,7 @@ async function startOurs(lab: Lab) {
   const { apiUrl } = await startHoldfast(lab, {
     dataDirectory,
     settings: {
-      ...{ HOLDFAST_UP_AGENT: "no", HOLDFAST_WORKFLOW_RUNS_PER_ORG: "100000" },
+      ...{ HOLDFAST_UP_AGENT: "no", HOLDFAST_WORKFLOW_RUNS_PER_ORG: "1000000" },
       // With a port that is known before, the worker can dispatch.
       HOLDFAST_GATEWAY_INTERNAL_PORT: String(await freePort()),
       HOLDFAST_DISPATCH_TOKEN: "bench-dispatch-token",
