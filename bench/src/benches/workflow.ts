@@ -19,6 +19,7 @@ import { startHoldfast } from "../holdfast.ts";
 import type { Lab } from "../lab.ts";
 import { installPeer } from "../npm-peers.ts";
 import type { JobChain } from "../peers/job-chain.ts";
+import { freePort } from "../ports.ts";
 import { processorSecondsOfAll } from "../processes.ts";
 import type { StepAgents } from "../programs/step-agents.ts";
 import { median } from "../report.ts";
@@ -114,7 +115,12 @@ async function startOurs(lab: Lab) {
   const dataDirectory = join(lab.directory(), "data");
   const { apiUrl } = await startHoldfast(lab, {
     dataDirectory,
-    settings: { HOLDFAST_UP_AGENT: "no", HOLDFAST_WORKFLOW_RUNS_PER_ORG: "100000", HOLDFAST_DISPATCH_TOKEN: "bench-dispatch-token" },
+    settings: {
+      ...{ HOLDFAST_UP_AGENT: "no", HOLDFAST_WORKFLOW_RUNS_PER_ORG: "1000000" },
+      // With a port that is known before, the worker can dispatch.
+      HOLDFAST_GATEWAY_INTERNAL_PORT: String(await freePort()),
+      HOLDFAST_DISPATCH_TOKEN: "bench-dispatch-token",
+    },
   });
   const operatorToken = readFileSync(pathsIn(dataDirectory).operatorToken, "utf8").trim();
   const call = createClient({ baseUrl: apiUrl, token: operatorToken });

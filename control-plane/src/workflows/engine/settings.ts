@@ -35,7 +35,7 @@ export const engineSettings = {
     default: 60_000,
     help: "Number of milliseconds that an attempt of a step may take, unless the workflow says otherwise.",
   }),
-  workflowRunsPerOrg: setting(integer({ min: 1, max: 100_000 }), {
+  workflowRunsPerOrg: setting(integer({ min: 1, max: 1_000_000 }), {
     env: "HOLDFAST_WORKFLOW_RUNS_PER_ORG",
     default: 100,
     help: "How many runs of an organization are under way at most. Others wait until one has ended.",

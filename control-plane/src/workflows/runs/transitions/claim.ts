@@ -29,7 +29,7 @@ const canAdvance = allows("advance");
 
 /**
  * Organizations take turns: the run that has waited longest of each comes first. A queued run is due as long as its organization has
- * fewer open runs than `mostPerOrg`; two workers that look at the same moment may let in one more each. Runs that wait are not read:
+ * fewer open runs than `mostPerOrg`; two workers that look at the same moment may let in one more each. Runs that wait are not read, only counted while another is queued:
  * of each organization with something due, at most `limit` runs of either kind, by the index. Locks the runs; of two workers, the second
  * sees the claim of the first.
  */
