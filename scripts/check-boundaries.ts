@@ -29,6 +29,7 @@ const allowed: Record<string, string[]> = {
     "tasks",
     "terminal-client",
     "scripts",
+    "testkit",
   ],
 };
 

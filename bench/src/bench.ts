@@ -15,7 +15,7 @@ export type Bench = {
   prepare(lab: Lab, options?: BenchOptions): Promise<Contest>;
 };
 
-export type BenchOptions = { agents?: number; minutes?: number };
+export type BenchOptions = { agents?: number; minutes?: number; vms?: number };
 
 export type FigureSpec = {
   name: string;

@@ -1,4 +1,4 @@
-// npm run bench -- <name> [--json] [--passes N] [--beside CHECKOUT] [--agents N] [--minutes N]: measures us beside a peer,
+// npm run bench -- <name> [--json] [--passes N] [--beside CHECKOUT] [--agents N] [--minutes N] [--vms N]: measures us beside a peer,
 // in turns. The figures go to stdout, everything else to stderr. Without a name it lists what there is.
 
 import { parseArgs } from "node:util";
@@ -83,6 +83,7 @@ function readArguments(args: string[]): Asked | string {
         beside: { type: "string" },
         agents: { type: "string" },
         minutes: { type: "string" },
+        vms: { type: "string" },
       },
     });
     const [name, surplus] = positionals;
@@ -93,7 +94,7 @@ function readArguments(args: string[]): Asked | string {
     const passes = Number(values.passes ?? bench?.passes ?? 1);
     if (!Number.isInteger(passes) || passes < 1) return `--passes is ${values.passes}; it takes 1 or more.`;
     const options: BenchOptions = {};
-    for (const name of ["agents", "minutes"] as const) {
+    for (const name of ["agents", "minutes", "vms"] as const) {
       if (values[name] === undefined) continue;
       if (!bench?.takes?.includes(name)) return `${bench?.name ?? "The list of benches"} takes no --${name}.`;
       const value = Number(values[name]);

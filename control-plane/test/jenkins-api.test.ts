@@ -10,6 +10,7 @@ import {
   getJenkinsController,
   listJenkinsControllers,
   removeJenkinsController,
+  setJenkinsToken,
 } from "@holdfast/contracts/endpoints/jenkins";
 import { listLeases, setLeaseLabel } from "@holdfast/contracts/endpoints/leases";
 import { beforeAll, describe, expect, it, vi } from "vitest";
@@ -92,19 +93,27 @@ describe("a controller", () => {
     }
   });
 
-  it("VM-09 whose token is wrong says so, and how to replace it", async () => {
+  it("VM-09 whose token is wrong says so, and how to replace it; with the right one it works at once", async () => {
     const added = await client(addJenkinsController, { body: body("wrong", { api_token: "not the token" }) });
     const params = { controller_id: added.id };
     await vi.waitUntil(async () => (await client(getJenkinsController, { params })).state === "refused", A_WHILE);
     const { problem } = await client(getJenkinsController, { params });
     expect(problem).toMatchObject({
       code: "jenkins_unauthorized",
-      next_step: expect.stringContaining("holdfast jenkins remove wrong"),
+      next_step: expect.stringContaining("holdfast jenkins set-token wrong"),
     });
     expect(await client(checkJenkinsController, { params })).toMatchObject({
       usable: false,
       problem: { code: "jenkins_unauthorized" },
     });
+    const replaced = await client(setJenkinsToken, { params, body: { api_token: jenkins.token } });
+    expect(replaced).toMatchObject({ name: "wrong", problem: null });
+    await vi.waitUntil(async () => (await client(getJenkinsController, { params })).state === "working", A_WHILE);
+    expect(await client(checkJenkinsController, { params })).toMatchObject({ usable: true });
+    const audit = await client(listAudit, { query: { limit: 50 } });
+    expect(audit.items.map(({ action }) => action)).toContain("jenkins_controller.set_token");
+    for (const text of [JSON.stringify(replaced), JSON.stringify(audit), api.logged()])
+      expect(text).not.toContain(jenkins.token);
     await client(removeJenkinsController, { params });
   });
 

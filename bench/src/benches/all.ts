@@ -15,6 +15,7 @@ import { sandbox } from "./sandbox.ts";
 import { soak } from "./soak.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
+import { vm } from "./vm.ts";
 import { workflow } from "./workflow.ts";
 
 export const allBenches: Bench[] = [
@@ -32,5 +33,6 @@ export const allBenches: Bench[] = [
   fleet,
   recovery,
   sandbox,
+  vm,
   soak,
 ];

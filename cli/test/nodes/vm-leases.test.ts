@@ -148,6 +148,25 @@ describe.skipIf(without)("a lease", () => {
     begun.process.kill("SIGINT");
     expect(await begun.ended).toMatchObject({ code: 130 });
     await expect.poll(left, { timeout: 60_000 }).toEqual([[], []]);
+    // As with `| head`: nobody reads the output any more.
+    const unread = installation.start([
+      ...[
+        "vm",
+        "run",
+        "--image",
+        "small",
+        "--profile",
+        "tiny",
+        "--",
+        "sh",
+        "-c",
+        "while echo more; do sleep 1; done",
+      ],
+    ]);
+    await expect.poll(() => unread.printed().stdout, { timeout: 120_000 }).toContain("more\n");
+    unread.process.stdout?.destroy();
+    expect(await unread.ended).toMatchObject({ code: 141 });
+    await expect.poll(left, { timeout: 60_000 }).toEqual([[], []]);
     const refused = await installation.run(["vm", "run", "--image", "none", "--", "true"]);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("image_unknown") });
   });

@@ -180,6 +180,22 @@ export const checkJenkinsController = endpoint({
   errors: ["rate_limit_exceeded"],
 });
 
+/** Not a create, as above: no digest of the API token is kept. */
+export const setJenkinsToken = endpoint({
+  name: "setJenkinsToken",
+  noun: "jenkins",
+  method: "POST",
+  path: "/v1/jenkins-controllers/{controller_id}/set-token",
+  summary: "Replace the API token of a controller",
+  description:
+    "The next poll uses it, at once. Builds that have a VM keep it. The API token is stored encrypted and never returned.",
+  access: { scope: "leases:write" },
+  action: "jenkins_controller.set_token",
+  params: one,
+  body: z.strictObject({ api_token: AnyText.min(1).max(500).describe("Of the same user. It is never returned.") }),
+  answer: JenkinsController,
+});
+
 export const enableJenkinsController = endpoint({
   name: "enableJenkinsController",
   noun: "jenkins",

@@ -109,6 +109,13 @@ export async function setEnabled(tx: Tx, id: string, enabled: boolean): Promise<
   return count === 1;
 }
 
+/** Polled at once, as if it had never failed. */
+export async function setToken(tx: Tx, id: string, sealedToken: Buffer): Promise<void> {
+  await tx`
+    UPDATE jenkins_controllers SET sealed_token = ${sealedToken}, failures = 0, problem = NULL, next_poll_at = now()
+    WHERE id = ${id}`;
+}
+
 /** With its builds. Nobody claims another item for it meanwhile. */
 export async function lockController(tx: Tx, id: string): Promise<boolean> {
   return (await tx`SELECT id FROM jenkins_controllers WHERE id = ${id} FOR UPDATE`).length === 1;
@@ -159,13 +166,14 @@ export async function recordSuccess(
     WHERE id = ${id}`;
 }
 
+/** Nothing is recorded if the API token was replaced while it was used: the next poll is due already. */
 export async function recordFailure(
   system: Sql,
-  id: string,
+  { id, sealed_token }: Pick<PolledController, "id" | "sealed_token">,
   { problem, nextSeconds }: { problem: TaskFailure; nextSeconds: number },
 ): Promise<void> {
   await system`
     UPDATE jenkins_controllers SET last_polled_at = now(), failures = failures + 1,
       problem = ${JSON.stringify(problem)}::text::json, next_poll_at = now() + ${nextSeconds} * interval '1 second'
-    WHERE id = ${id}`;
+    WHERE id = ${id} AND sealed_token = ${sealed_token}`;
 }

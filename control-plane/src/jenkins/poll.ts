@@ -57,7 +57,7 @@ async function pollOne(parts: Polling, controller: PolledController): Promise<bo
     const level = error instanceof JenkinsFailure ? "info" : "error";
     log[level]({ err: error, controller_id: controller.id }, "could not poll a Jenkins controller");
     const nextSeconds = backoffSeconds(failure, controller.failures + 1, pollSeconds);
-    await recordFailure(system, controller.id, { problem: problemOf(failure, controller.name), nextSeconds });
+    await recordFailure(system, controller, { problem: problemOf(failure, controller.name), nextSeconds });
     return false;
   } finally {
     parts.onController(controller.id);

@@ -10,6 +10,7 @@ import {
   listJenkinsControllers,
   MOST_CONTROLLERS,
   removeJenkinsController,
+  setJenkinsToken,
 } from "@holdfast/contracts/endpoints/jenkins";
 import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -34,6 +35,7 @@ import {
   selectControllers,
   selectForCheck,
   setEnabled,
+  setToken,
 } from "./controllers.ts";
 
 /** Of an organization: a check sends requests to an address that somebody else may own. */
@@ -118,6 +120,15 @@ export function jenkinsRoutes(api: ApiContext): void {
       return presentController(row);
     });
   }
+
+  orgRoute(api, setJenkinsToken, async ({ tx, params, body, touched, afterCommit }) => {
+    const id = params.controller_id;
+    const { name, url } = await requireController(tx, id);
+    await setToken(tx, id, jenkins.vault.seal({ id, url }, body.api_token));
+    touched({ type: "jenkins_controller", id, name });
+    afterCommit(() => changed(id));
+    return presentController(await requireController(tx, id));
+  });
 
   orgRoute(api, removeJenkinsController, async ({ tx, params, query, org, actor, touched, afterCommit }) => {
     const id = params.controller_id;

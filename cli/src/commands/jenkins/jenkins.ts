@@ -11,6 +11,7 @@ import {
   type JenkinsLabelPolicy,
   listJenkinsControllers,
   removeJenkinsController,
+  setJenkinsToken,
 } from "@holdfast/contracts/endpoints/jenkins";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
@@ -105,6 +106,20 @@ export function jenkinsCommand(): Command {
         printResult(options, changed, () => `Controller ${name} ${verb}d.`);
       });
   }
+  withServerOptions(jenkins.command("set-token"))
+    .description("replace a controller's API token; it is read from standard input or asked for")
+    .argument("<name>", "or its id")
+    .action(async (which: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const { id, name, user } = await find(client, which);
+      const body = { api_token: await readToken(user) };
+      const changed = await client(setJenkinsToken, { params: { controller_id: id }, body });
+      printResult(
+        options,
+        changed,
+        () => `API token of ${name} replaced. Check it: holdfast jenkins check ${name}`,
+      );
+    });
   withServerOptions(jenkins.command("remove"))
     .description("remove a controller")
     .argument("<name>", "or its id")

@@ -18,6 +18,7 @@ import { type VmProfile, vmProfiles } from "@holdfast/contracts/vm/profiles";
 import { type Command, Option } from "commander";
 import { changesOf, patiently } from "../../client/changes.ts";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { finishOnClosedOutput } from "../../closed-output.ts";
 import { exitCodes, Refusal } from "../../failure.ts";
 import { harmless } from "../../output.ts";
 import { whenConnected } from "../lease/lease.ts";
@@ -61,11 +62,16 @@ async function run(command: string[], options: RunOptions): Promise<void> {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
   const lease = await client(createLease, { body: { label, image_id, profile, ttl_seconds, wait_seconds } });
+  const removed = Promise.withResolvers<void>();
+  finishOnClosedOutput(() => {
+    stop.abort();
+    return removed.promise;
+  });
   try {
     const code = await runIn(client, lease.id, { command, signal: stop.signal });
     process.exitCode = code ?? exitCodes.interrupted;
   } finally {
-    await terminate(client, lease.id);
+    await terminate(client, lease.id).finally(removed.resolve);
   }
 }
 

@@ -58,7 +58,7 @@ const words: Record<FailureKind, { message: string; nextStep: (name: string) => 
   unauthorized: {
     message: "The controller does not accept the user and API token.",
     nextStep: (name) =>
-      `Create a new API token for the user on the controller, run \`holdfast jenkins remove ${name}\`, and add the controller again with the new token.`,
+      `Create a new API token for the user on the controller, and run \`holdfast jenkins set-token ${name}\`.`,
   },
   forbidden: {
     message: "The controller refuses the user a permission.",
