@@ -17,7 +17,7 @@ const allowed: Record<string, string[]> = {
   "node-agent": ["contracts", "kit", "tasks"],
   "terminal-client": ["contracts"],
   cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent", "terminal-client", "workflows"],
-  web: ["contracts", "terminal-client"],
+  web: ["contracts", "terminal-client", "workflows"],
   chaos: ["contracts", "kit", "control-plane", "node-agent", "cli", "scripts", "testkit"],
   bench: [
     "contracts",

@@ -1,6 +1,7 @@
-// npm run torture [-- [tasks|executions|gateways|terminals|typing] [rounds [seed]]]: kills supervisor, api and postmaster by turns
+// npm run torture [-- [tasks|executions|workflows|gateways|terminals|typing] [rounds [seed]]]: kills supervisor, api and postmaster by turns
 // while clients write; with `tasks`, api, agent, postmaster and worker while tasks run and connections break; with
-// `executions`, the gateway too, while steps run on an agent; with `gateways`, restarts two of them and loses their Redis
+// `executions`, the gateway too, while steps run on an agent; with `workflows`, after events of runs with steps in worker and agent;
+// with `gateways`, restarts two of them and loses their Redis
 // under as many steps and as many shells; with `terminals`, opens as many and drops each abruptly; with `typing`, types into
 // terminals while agent and gateway are stopped, killed and cut off. By default 200 rounds, 100 steps and shells, 1000
 // terminals, or 20 rounds of typing. Exit code 1 when something was lost, done twice or left behind.
@@ -11,11 +12,13 @@ import { tortureTasks } from "../cli/test/torture/tasks.ts";
 import { tortureTerminals } from "../cli/test/torture/terminals.ts";
 import { type TortureReport, torture } from "../cli/test/torture/torture.ts";
 import { openTypingPlace, tortureTyping } from "../cli/test/torture/typing.ts";
+import { tortureWorkflows } from "../cli/test/torture/workflows.ts";
 
 const args = process.argv.slice(2);
 const usually: Record<string, number> = {
   tasks: 200,
   executions: 200,
+  workflows: 200,
   gateways: 100,
   terminals: 1000,
   typing: 20,
@@ -25,7 +28,7 @@ const usual = usually[what ?? "tasks"];
 const [rounds = usual ?? 200, seed = Math.floor(Math.random() * 2 ** 31)] = args.slice(what ? 1 : 0).map(Number);
 if (!Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
   process.stderr.write(
-    "usage: npm run torture -- [tasks|executions|gateways|terminals|typing] [rounds [seed]], two whole numbers\n",
+    "usage: npm run torture -- [tasks|executions|workflows|gateways|terminals|typing] [rounds [seed]], two whole numbers\n",
   );
   process.exit(2);
 }
@@ -45,6 +48,15 @@ if (what === "tasks") {
   const { succeeded: _, NODE_EXECUTION_FAILED: __, ...others } = report.ended;
   const { changed, repeated, untraced } = report;
   const wrong = [...changed, ...repeated, ...untraced, ...Object.keys(others)];
+  process.exitCode = wrong.length > 0 ? 1 : 0;
+} else if (what === "workflows") {
+  const report = await tortureWorkflows({ kills: rounds, seed, onKill: print });
+  print(JSON.stringify(report, null, 2));
+  print(`${Math.round((Date.now() - started) / 1000)} s`);
+  // Only what ran when its own process was killed may fail.
+  const { succeeded: _, outcome_unknown: __, NODE_EXECUTION_FAILED: ___, ...others } = report.ended;
+  const { notOnce, repeated, untraced, different } = report;
+  const wrong = [...notOnce, ...repeated, ...untraced, ...different, ...Object.keys(others)];
   process.exitCode = wrong.length > 0 ? 1 : 0;
 } else if (what === "gateways") {
   const pair = await openRollingPair(rounds);

@@ -22,6 +22,12 @@ export default defineConfig({
             { name: "react", test: /node_modules\/(react|react-dom|scheduler|@tanstack)\// },
             // Only the page that needs it loads it.
             { name: "xterm", test: /node_modules\/@xterm\// },
+            { name: "graph", test: /node_modules\/(@xyflow|d3-[a-z]+|zustand|classcat)\// },
+            {
+              name: "code-editor",
+              test: /node_modules\/(@codemirror|@lezer|@marijn|style-mod|w3c-keyname|crelt)\//,
+            },
+            { name: "workflows", test: /node_modules\/(yaml|jsonata|croner)\/|workflows\/src/ },
             { name: "vendor", test: /node_modules/ },
             { name: "common", test: /contracts\/src|web\/src\/(design\/|[\w-]+\.tsx?$)/ },
           ],

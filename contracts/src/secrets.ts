@@ -24,6 +24,8 @@ export const secretPrefix = {
   terminal: "hfp_",
   /** Signs the messages to one webhook. */
   webhook: "hfw_",
+  /** Starts runs by a webhook of a workflow. */
+  hook: "hfk_",
   /** Of an agent that runs steps, and of its pairing token: both follow `<organization>.`. */
   agent: "hfx_",
   /** Dispatches steps at the gateway's internal listener. */

@@ -23,7 +23,7 @@ import { listSessions } from "@holdfast/contracts/endpoints/sessions";
 import { cancelTask, createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken, listTokens } from "@holdfast/contracts/endpoints/tokens";
-import { applyWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
+import { applyWorkflow, getWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
@@ -141,9 +141,10 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     INSERT INTO preflights (id, org_id, node_id, state, run_from, runner_name, correlation_id)
     VALUES (${preflight}, ${org.id}, ${node.id}, 'running', 'control_plane', 'somebody', 'an-id')`;
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
-  const document = 'version: "1"\nnodes:\n  a: { type: parallel }\n';
+  const document = 'version: "1"\ntriggers: [{ type: webhook }]\nnodes:\n  a: { type: parallel }\n';
   const workflow = await client(applyWorkflow, { body: { name: "nightly", source: document } });
   await client(publishWorkflow, { params: { workflow_id: workflow.id }, body: {} });
+  const { triggers } = await client(getWorkflow, { params: { workflow_id: workflow.id } });
   const run = await client(startRun, { params: { workflow_id: workflow.id }, body: {} });
   await superuser`
     INSERT INTO workflow_run_events (run_id, org_id, seq, type, data) VALUES (${run.id}, ${org.id}, 1, 'run_started', '{}')`;
@@ -152,6 +153,8 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     VALUES (${run.id}, ${org.id}, 'a', true, 'null', 'somebody')`;
   return {
     run_id: run.id,
+    trigger_id: triggers[0]?.id ?? "",
+    hook_id: triggers[0]?.id ?? "",
     workflow_id: workflow.id,
     agent_id: agentId,
     execution_id: executionId,
@@ -430,6 +433,9 @@ describe("over HTTP", () => {
     publishWorkflow: {},
     startRun: {},
     resumeRun: { node: "a" },
+    sendRunEvent: { event: "a" },
+    retryRun: {},
+    setWorkflowTrigger: { enabled: false },
     startLeaseWork: { work: "taken over" },
     prewarmImage: {},
     runLeaseCommand: { command_id: "01a1e13c-bc3d-71c5-9b58-aada3c2346d4", command: ["true"] },

@@ -44,7 +44,7 @@ beforeEach(async () => {
   server.answer = (response) => response.setHeader("content-type", "application/json").end('{"ok":true}');
   options = {
     ...{ system, log: createLog({ process: "test", level: "silent" }), pollMs: 100, concurrency: 10 },
-    ...{ stepTimeoutMs: 10_000, runsPerOrg: 100, allowedNetworks: ["127.0.0.1"] },
+    ...{ stepTimeoutMs: 10_000, runsPerOrg: 100, queue: "workflow-continuations", allowedNetworks: ["127.0.0.1"] },
     gateway: { url: undefined, token: undefined },
   };
 });

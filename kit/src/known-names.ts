@@ -6,7 +6,6 @@ import type { Environment } from "./settings.ts";
 /** By what they are for. A name leaves this table when a setting takes it as an alias. */
 const notSupportedYet = {
   "pinning the keys that sign tasks": ["GPUAAS_TASK_SIGNING_PUBKEYS"],
-  "a queue of workflow continuations": ["WORKFLOW_CONTINUATION_QUEUE_NAME"],
 } as const satisfies Record<string, readonly string[]>;
 
 /** Will never be supported, with the reason. */

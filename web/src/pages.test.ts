@@ -33,6 +33,8 @@ it("fills the main menu from the routes", () => {
     "Jenkins",
     "Allocations",
     "My terminals",
+    "Workflows",
+    "Runs",
     "Agents",
     "Executions",
     "Secrets",

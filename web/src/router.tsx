@@ -17,6 +17,7 @@ import { auditFiltersFromSearch } from "./features/audit/filters.ts";
 import { executionFiltersFromSearch } from "./features/executions/filters.ts";
 import { leaseFiltersFromSearch } from "./features/leases/filters.ts";
 import { nodeFiltersFromSearch } from "./features/nodes/filters.ts";
+import { runFiltersFromSearch } from "./features/runs/filters.ts";
 import { FullWindow } from "./features/shell/FullWindow.tsx";
 import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
 import { Shell } from "./features/shell/Shell.tsx";
@@ -206,6 +207,35 @@ const vmConsole = createRoute({
   component: lazyPage(() => import("./features/terminal/ConsolePage.tsx"), "ConsolePage"),
 });
 
+const workflows = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/workflows",
+  staticData: { menu: { label: "Workflows", icon: "workflows" } },
+  component: lazyPage(() => import("./features/workflows/WorkflowsPage.tsx"), "WorkflowsPage"),
+});
+
+const workflow = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/workflows/$workflowId",
+  validateSearch: (search): { version?: string } =>
+    /^[1-9][0-9]*$/.test(String(search["version"])) ? { version: String(search["version"]) } : {},
+  component: lazyPage(() => import("./features/workflows/WorkflowPage.tsx"), "WorkflowPage"),
+});
+
+const runs = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/runs",
+  staticData: { menu: { label: "Runs", icon: "runs" } },
+  validateSearch: runFiltersFromSearch,
+  component: lazyPage(() => import("./features/runs/RunsPage.tsx"), "RunsPage"),
+});
+
+const run = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/runs/$runId",
+  component: lazyPage(() => import("./features/runs/RunPage.tsx"), "RunPage"),
+});
+
 const agents = createRoute({
   getParentRoute: () => signedIn,
   path: "/agents",
@@ -319,6 +349,10 @@ export const router = createRouter({
       allocations,
       allocation,
       myTerminals,
+      workflows,
+      workflow,
+      runs,
+      run,
       agents,
       executions,
       execution,

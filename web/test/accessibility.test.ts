@@ -10,9 +10,11 @@ import { setLeaseLabel } from "@holdfast/contracts/endpoints/leases";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
 import { createReceiver, testReceiver } from "@holdfast/contracts/endpoints/notify";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
+import { startRun } from "@holdfast/contracts/endpoints/runs";
 import { setSecret } from "@holdfast/contracts/endpoints/secrets";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
+import { applyWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
@@ -30,7 +32,23 @@ import { openRoles } from "../../testkit/database/database.ts";
 const { visit } = openChromium();
 let api: TestApi;
 let page: Page;
-const ids = { node: "", task: "", allocation: "", execution: "", lease: "", controller: "" };
+const ids = {
+  node: "",
+  task: "",
+  allocation: "",
+  execution: "",
+  lease: "",
+  controller: "",
+  workflow: "",
+  run: "",
+};
+
+const source = `version: "1"
+nodes:
+  ask: { type: http.request, url: "https://reef.example/" } # the list
+  check: { type: condition, after: [ask], if: nodes.ask.output.body.ok }
+  repair: { type: agent.execute, after: [check.false, ask.failed], script: ./repair }
+`;
 
 const button = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
 const item = (name: string) => page.getByRole("menuitem", { name }).click();
@@ -70,6 +88,21 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   "repairing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button("Repair") },
   "releasing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button(/^Release/) },
   "my terminals": { path: () => "/terminals" },
+  workflows: { path: () => "/workflows" },
+  "a new workflow": { path: () => "/workflows", open: () => button("New workflow") },
+  "a workflow": {
+    path: () => `/workflows/${ids.workflow}`,
+    open: () => page.locator(".react-flow__node").first().click(),
+  },
+  "adding a step": { path: () => `/workflows/${ids.workflow}`, open: () => button("Add step") },
+  "running a workflow": {
+    path: () => `/workflows/${ids.workflow}`,
+    open: () => page.getByRole("main").getByRole("button", { name: "Run", exact: true }).click(),
+  },
+  "versions of a workflow": { path: () => `/workflows/${ids.workflow}?version=1` },
+  runs: { path: () => "/runs" },
+  "a run in the list": { path: () => "/runs", open: () => button(/: details$/) },
+  "a run": { path: () => `/runs/${ids.run}` },
   secrets: { path: () => "/secrets" },
   "a new secret": { path: () => "/secrets", open: () => button("New secret") },
   "a secret's actions": { path: () => "/secrets", open: () => button(/^Actions for secret/) },
@@ -173,6 +206,13 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     const controller = { name: "ci", url: "http://127.0.0.1:1/", user: "holdfast", api_token: "a-token-of-it" };
     const labels = [{ jenkins_labels: ["linux"], lease_label: "tiny" }];
     ids.controller = (await own(addJenkinsController, { body: { ...controller, labels } })).id;
+    const workflow = await own(applyWorkflow, { body: { name: "nightly", source } });
+    ids.workflow = workflow.id;
+    await own(publishWorkflow, { params: { workflow_id: workflow.id }, body: {} });
+    await own(applyWorkflow, {
+      body: { name: "nightly", source: `${source}# Not published.\noutput: \${{ oops }}\n` },
+    });
+    ids.run = (await own(startRun, { params: { workflow_id: workflow.id }, body: { input: {} } })).id;
     ids.task = (await own(createTask, asked)).id;
     ids.allocation = (await own(createAllocation, { body: { node_id: node.id, username: "alice" } })).id;
     await openRoles(api.database)

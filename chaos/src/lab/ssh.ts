@@ -25,7 +25,7 @@ export async function openSsh(options: {
   for (const path of [directory, bin]) mkdirSync(path, { mode: 0o755 });
   const [key, hostKey] = [join(directory, "id"), join(directory, "host")];
   for (const file of [key, hostKey]) {
-    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", file]);
+    execFileSync("/usr/bin/ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", file]);
   }
   writeFileSync(join(directory, "known_hosts"), `${place.address} ${readFileSync(`${hostKey}.pub`, "utf8")}`);
   cpSync(`${key}.pub`, join(directory, "authorized_keys"));

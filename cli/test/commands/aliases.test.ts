@@ -74,6 +74,7 @@ const examples: Record<string, [text: string, value: unknown]> = {
   GATEWAY_SERVICE_TOKEN: ["s".repeat(16), "s".repeat(16)],
   GATEWAY_AGENT_STALE_MS: ["90000", 90_000],
   NODE_EXEC_TIMEOUT_MS: ["30000", 30_000],
+  WORKFLOW_CONTINUATION_QUEUE_NAME: ["another-queue", "another-queue"],
   WORKFLOW_CONTINUATION_POLL_MS: ["500", 500],
   WORKFLOW_CONTINUATION_CONCURRENCY: ["3", 3],
   GATEWAY_HTTP_URL: ["https://gateway:3003", "https://gateway:3003"],

@@ -12,6 +12,9 @@ export type RunState = z.infer<typeof RunState>;
 /** Of the input, as JSON. */
 export const MOST_RUN_INPUT_BYTES = 256 * 1024;
 
+/** Runs of one trigger that have not ended. */
+export const MOST_OPEN_TRIGGERED_RUNS = 1_000;
+
 const Failure = z.strictObject({ code: z.string(), message: z.string() });
 
 export const Run = z.strictObject({
@@ -23,6 +26,8 @@ export const Run = z.strictObject({
   failure: Failure.nullable(),
   cancel_requested: z.boolean(),
   started_by: z.string(),
+  trigger: z.enum(["manual", "cron", "webhook"]).describe("What started it."),
+  scheduled_at: Time.nullable().describe("The time of the schedule that started it."),
   correlation_id: z.string(),
   created_at: Time,
   started_at: Time.nullable(),
@@ -156,4 +161,40 @@ export const resumeRun = endpoint({
   }),
   answer: Run,
   errors: ["run_not_waiting"],
+});
+
+export const sendRunEvent = endpoint({
+  name: "sendRunEvent",
+  noun: "runs",
+  method: "POST",
+  path: "/v1/runs/{run_id}/send-event",
+  summary: "Send an event to the nodes of a run that wait for it",
+  access: { scope: "workflows:run" },
+  action: "run.send_event",
+  params: one,
+  body: z.strictObject({
+    event: AnyText.min(1).max(120).describe("Its name, as in the document."),
+    output: z.record(AnyText, z.unknown()).default({}).describe("What the nodes return."),
+  }),
+  answer: Run,
+  errors: ["run_not_waiting"],
+});
+
+export const retryRun = endpoint({
+  name: "retryRun",
+  noun: "runs",
+  method: "POST",
+  path: "/v1/runs/{run_id}/retry",
+  summary: "Continue a failed run where it failed",
+  description:
+    "The steps whose failure no path follows get another attempt, and what was skipped because of them is decided again. Steps that have " +
+    "succeeded are not repeated. With `version`, a later published version is used from here on.",
+  access: { scope: "workflows:run" },
+  action: "run.retry",
+  params: one,
+  body: z.strictObject({
+    version: z.int().min(1).optional().describe("Default: the version that it has run so far."),
+  }),
+  answer: Run,
+  errors: ["run_not_failed", "workflow_not_published"],
 });

@@ -58,6 +58,27 @@ export const WorkflowVersion = z.strictObject({
 });
 export type WorkflowVersion = z.infer<typeof WorkflowVersion>;
 
+export const WorkflowTrigger = z.strictObject({
+  id: Id,
+  type: z.enum(["cron", "webhook"]),
+  enabled: z.boolean(),
+  schedule: z.string().nullable(),
+  timezone: z.string().nullable(),
+  missed: z
+    .enum(["skip", "once", "all"])
+    .nullable()
+    .describe("What becomes of times that passed while nothing could run."),
+  next_at: Time.nullable().describe("When a schedule starts its next run; null while it is disabled."),
+  last_at: Time.nullable().describe("When it last started a run."),
+  last_run_id: Id.nullable(),
+  path: z.string().nullable().describe("Of a webhook: where requests are sent, below the address of this server."),
+  secret: z.string().nullable().describe("The secret of the organization that signs the requests of a webhook."),
+  token_created_at: Time.nullable().describe(
+    "When the token of a webhook without a secret was created; null: it has none.",
+  ),
+});
+export type WorkflowTrigger = z.infer<typeof WorkflowTrigger>;
+
 const one = z.strictObject({ workflow_id: Id });
 
 export const listWorkflows = endpoint({
@@ -82,6 +103,7 @@ export const getWorkflow = endpoint({
   answer: Workflow.extend({
     source: z.string().describe("The draft, as it was written."),
     problems: z.array(WorkflowProblem),
+    triggers: z.array(WorkflowTrigger).describe("Schedules and webhooks of the published version."),
   }),
 });
 

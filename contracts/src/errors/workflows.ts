@@ -40,4 +40,43 @@ export const workflowErrors = {
     retryable: false,
     nextStep: "See what the run waits for: `holdfast run show <id>`.",
   },
+  run_not_failed: {
+    status: 409,
+    message: "The run cannot be retried: it has not failed.",
+    retryable: false,
+    nextStep: "See its state: `holdfast run show <id>`. Start another one: `holdfast workflow run <name>`.",
+  },
+  trigger_backlog: {
+    status: 429,
+    message: "This trigger has started 1,000 runs that have not ended.",
+    retryable: true,
+    nextStep: "Wait until some have ended, or cancel them: `holdfast run list --status queued`.",
+  },
+  trigger_disabled: {
+    status: 409,
+    message: "The webhook is disabled.",
+    retryable: false,
+    nextStep: "Enable it: `holdfast workflow trigger enable <workflow> <trigger id>`.",
+  },
+  trigger_has_no_token: {
+    status: 409,
+    message: "This trigger has no token.",
+    retryable: false,
+    nextStep:
+      "Schedules need none. A webhook that names a secret is signed with it: `holdfast secret set <name>`.",
+  },
+  hook_refused: {
+    status: 404,
+    message: "No such webhook, or the request is not authenticated for it.",
+    retryable: false,
+    nextStep:
+      "Check the URL, and the token or the signature. `holdfast workflow trigger show <workflow>` describes what is expected; " +
+      "`holdfast workflow trigger rotate <workflow> <trigger id>` creates a new token.",
+  },
+  hook_signature_expired: {
+    status: 401,
+    message: "The signature is correct, and its timestamp is more than 5 minutes off.",
+    retryable: false,
+    nextStep: "Set the sender's clock, and sign each attempt with the time at which it is sent.",
+  },
 } as const satisfies Record<string, ErrorEntry>;

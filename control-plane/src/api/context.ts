@@ -76,6 +76,8 @@ export type ApiContext = {
   own: OwnProcess;
   /** Signs evidence bundles. */
   evidence: EvidenceSigner;
+  /** Of the runs that this api creates. */
+  workflowQueue: string;
   installationId: string;
   /** The jobs of all processes. */
   declaredJobs: readonly DeclaredJob[];

@@ -163,6 +163,7 @@ async function createContext(
       secure: settings.tlsCertFile !== undefined || settings.publicUrl?.startsWith("https:") === true,
     }),
     publicUrl: settings.publicUrl,
+    workflowQueue: settings.workflowQueue,
     isOwnOrigin: ownOriginCheck(settings),
     agentReleases: openAgentReleases(log),
   };

@@ -45,6 +45,8 @@ export type BrowserCall<E> = Call<E> & {
   userAgent: string | undefined;
   /** Secret of the device cookie. */
   device: string | undefined;
+  /** Of a header that was sent once. */
+  header(name: string): string | undefined;
 };
 
 export type PublicCall<E> = BrowserCall<E> & { actor: Actor | undefined };
@@ -295,6 +297,10 @@ function browserCallOf<E>(
     setCookie: (value) => void reply.header("set-cookie", value),
     userAgent: request.headers["user-agent"],
     device: api.cookies.device.read(request.headers.cookie),
+    header: (name) => {
+      const value = request.headers[name];
+      return typeof value === "string" ? value : undefined;
+    },
   };
 }
 

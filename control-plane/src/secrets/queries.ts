@@ -142,7 +142,8 @@ export async function selectUsable(
     FROM secrets s
     WHERE s.org_id = ${wanted.orgId} AND (s.name = ${wanted.name} OR s.id = ${wanted.id}) AND EXISTS (
       SELECT FROM memberships m WHERE m.org_id = s.org_id AND m.user_id = ${wanted.userId}
-        AND (m.role <> 'member' OR s.members_may_use))`;
+        AND (m.role <> 'member' OR s.members_may_use)
+      UNION ALL SELECT FROM organizations o WHERE o.id = s.org_id AND o.service_user_id = ${wanted.userId} AND s.members_may_use)`;
   return row && toStored(row);
 }
 

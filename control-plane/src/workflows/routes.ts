@@ -36,6 +36,8 @@ import {
   updateDraft,
   type WorkflowRow,
 } from "./queries.ts";
+import { removeTriggers, selectTriggers, toTrigger } from "./triggers/queries.ts";
+import { syncTriggers } from "./triggers/sync.ts";
 
 export function workflowRoutes(api: ApiContext): void {
   orgRoute(api, listWorkflows, async ({ tx, query }) => {
@@ -47,7 +49,8 @@ export function workflowRoutes(api: ApiContext): void {
 
   orgRoute(api, getWorkflow, async ({ tx, params }) => {
     const row = await requireWorkflow(tx, params.workflow_id);
-    return { ...toWorkflow(row), source: row.source, problems: problemsOf(row.source) };
+    const triggers = (await selectTriggers(tx, row.id)).map(toTrigger);
+    return { ...toWorkflow(row), source: row.source, problems: problemsOf(row.source), triggers };
   });
 
   orgRoute(api, applyWorkflow, async ({ tx, org, actor, body, touched }) => {
@@ -67,11 +70,12 @@ export function workflowRoutes(api: ApiContext): void {
     return { ...toWorkflow(row), problems };
   });
 
-  orgRoute(api, publishWorkflow, async ({ tx, actor, params, body, touched }) => {
+  orgRoute(api, publishWorkflow, async ({ tx, actor, params, body, touched, afterCommit }) => {
     const row = await requireWorkflow(tx, params.workflow_id, { lock: true });
     requireRevision(row.revision, body.revision);
     const { version, changes } = await publish(tx, row, nameOf(actor));
     touched({ type: "workflow", id: row.id, name: row.name }, { version, revision: row.revision });
+    afterCommit(() => api.signals.publish("workflow_trigger", [row.id]));
     return { workflow: toWorkflow(await requireWorkflow(tx, row.id)), version, changes };
   });
 
@@ -91,6 +95,7 @@ export function workflowRoutes(api: ApiContext): void {
   orgRoute(api, deleteWorkflow, async ({ tx, params, touched }) => {
     const row = await requireWorkflow(tx, params.workflow_id, { lock: true });
     await markDeleted(tx, row.id);
+    await removeTriggers(tx, row.id);
     touched({ type: "workflow", id: row.id, name: row.name }, { published_version: row.published_version });
     return undefined;
   });
@@ -108,6 +113,7 @@ async function publish(
     const message = `The draft of ${row.name} has ${count}.`;
     throw new ApiError("workflow_invalid", { message, details: { problems: draft.problems } });
   }
+  await syncTriggers(tx, row, draft.document);
   const newest = row.published_version;
   if (newest !== null && row.published_revision === row.revision) return { version: newest, changes: [] };
   const before = newest === null ? undefined : await selectVersion(tx, row.id, newest);

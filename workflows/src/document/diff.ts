@@ -1,6 +1,5 @@
 // What is different between two documents, by their structure: the order of fields, comments and the format do not matter.
 
-import { isDeepStrictEqual } from "node:util";
 import { type Path, pathText } from "./problem.ts";
 import type { WorkflowDocument } from "./schema.ts";
 
@@ -15,7 +14,7 @@ export function diffWorkflows(before: WorkflowDocument, after: WorkflowDocument)
 }
 
 function diffValues(before: unknown, after: unknown, path: Path): Change[] {
-  if (isDeepStrictEqual(before, after)) return [];
+  if (isSame(before, after)) return [];
   if (isRecord(before) && isRecord(after)) {
     const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
     return keys.flatMap((key) => diffField(before, after, [...path, key]));
@@ -35,4 +34,16 @@ function diffField(before: Fields, after: Fields, path: Path): Change[] {
 
 function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Of JSON: the order of fields does not matter, that of items does. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((item, index) => isSame(item, other[index]));
+  }
+  if (!isRecord(one) || !isRecord(other)) return false;
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  return keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]));
 }

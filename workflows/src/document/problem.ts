@@ -15,6 +15,7 @@ export type ProblemCode =
   | "schedule"
   | "timezone"
   | "several_webhooks"
+  | "same_trigger"
   | "expression"
   | "unknown_reference"
   | "not_before"

@@ -10,7 +10,7 @@ export type Source = { value: unknown; place: (finding: Finding) => Problem };
 const MOST_ALIASES = 20;
 
 export function parseSource(text: string): { source: Source } | { problems: Problem[] } {
-  const bytes = Buffer.byteLength(text);
+  const bytes = new TextEncoder().encode(text).length;
   if (bytes > MOST_DOCUMENT_BYTES) {
     const message = `The document has ${bytes} bytes; at most ${MOST_DOCUMENT_BYTES} are allowed.`;
     return { problems: [{ code: "too_large", message, path: "", line: 1, column: 1 }] };

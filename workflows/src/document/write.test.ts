@@ -74,6 +74,15 @@ describe("FLOW-01 documents", () => {
     );
   });
 
+  it("do not differ by the sign of a zero, which JSON does not write", () => {
+    const waiting = (input: number): WorkflowDocument => ({
+      version: "1",
+      nodes: { a: { type: "connector.action", connector: "http", action: "request", input: { at: [input] } } },
+    });
+    expect(diffWorkflows(waiting(0), waiting(-0))).toEqual([]);
+    expect(diffWorkflows(waiting(0), waiting(1))).toHaveLength(1);
+  });
+
   it("differ by what was added, removed and changed", () => {
     const before: WorkflowDocument = {
       version: "1",

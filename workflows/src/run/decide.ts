@@ -24,7 +24,7 @@ export function decide(document: WorkflowDocument, state: RunState): Decision[] 
     const edges = edgesInto(document.nodes[id] as Node).map((edge) => isTaken(document, state, edge));
     const turn = turnBy(document.nodes[id] as Node, edges);
     if (turn === "later") return [];
-    return [turn === "start" ? { do: "start", node: id, attempt: 1 } : { do: "skip", node: id }];
+    return [turn === "start" ? { do: "start", node: id, attempt: node.attempt ?? 1 } : { do: "skip", node: id }];
   });
   if (next.length > 0 || entries.some(([, node]) => !isOver(node))) return next;
   if (failed) return [{ do: "end", as: "failed", failure: failed }];
@@ -69,12 +69,19 @@ export function turnBy(node: Node, edges: readonly Taken[]): Turn {
   return open ? "later" : some ? "start" : "skip";
 }
 
+/** Nodes whose failure no edge follows. */
+export function unhandledNodes({ nodes }: WorkflowDocument, state: RunState): string[] {
+  const handled = new Set(Object.values(nodes).flatMap(({ after = [] }) => after));
+  return Object.entries(state.nodes).flatMap(([id, node]) =>
+    node.status === "failed" && !handled.has(`${id}.failed`) ? [id] : [],
+  );
+}
+
 /** A failure that no edge follows. */
-function unhandledFailure({ nodes }: WorkflowDocument, state: RunState): Failure | undefined {
-  for (const [id, node] of Object.entries(state.nodes)) {
-    if (node.status !== "failed") continue;
-    const isHandled = Object.values(nodes).some((other) => other.after?.includes(`${id}.failed`));
-    if (!isHandled) return { code: node.failure.code, message: `${id}: ${node.failure.message}` };
-  }
-  return undefined;
+function unhandledFailure(document: WorkflowDocument, state: RunState): Failure | undefined {
+  const [id] = unhandledNodes(document, state);
+  const node = id === undefined ? undefined : state.nodes[id];
+  return node?.status === "failed"
+    ? { code: node.failure.code, message: `${id}: ${node.failure.message}` }
+    : undefined;
 }

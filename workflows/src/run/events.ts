@@ -17,10 +17,13 @@ export type NodeEvent =
   | { type: "node_skipped"; node: string };
 
 export type RunEvent =
-  | { type: "run_started"; input: unknown }
+  /** `version`: of the document. Runs of earlier releases have the one of their row. */
+  | { type: "run_started"; input: unknown; version?: number }
   | NodeEvent
   /** Nothing new starts. */
   | { type: "run_cancel_requested" }
   | { type: "run_succeeded"; output: unknown }
   | { type: "run_failed"; failure: Failure }
-  | { type: "run_cancelled" };
+  | { type: "run_cancelled" }
+  /** After a failure: these nodes get another attempt, those start over, and the document may be a later version of itself. */
+  | { type: "run_retried"; version: number; by: string; again: string[]; reset: string[]; removed: string[] };

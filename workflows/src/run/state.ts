@@ -5,14 +5,15 @@ import type { WorkflowDocument } from "../document/schema.ts";
 import type { Failure, NodeEvent, RunEvent } from "./events.ts";
 
 export type NodeState =
-  | { status: "pending" }
+  /** `attempt`: the number of its next one, if it had some before the run was retried. */
+  | { status: "pending"; attempt?: number }
   | { status: "started"; attempt: number; input: unknown }
   | { status: "dispatched"; attempt: number; requestId: string }
   | { status: "waiting"; attempt: number; until: string | null }
   | { status: "retrying"; attempt: number; notBefore: string }
   | { status: "succeeded"; attempt: number; output: unknown }
   | { status: "failed"; attempt: number; failure: Failure }
-  | { status: "skipped" };
+  | { status: "skipped"; attempt?: number };
 export type NodeStatus = NodeState["status"];
 
 export type RunStatus = "running" | "succeeded" | "failed" | "cancelled";
@@ -66,6 +67,7 @@ export function initialState(document: WorkflowDocument): RunState {
 }
 
 export function applyEvent(state: RunState, event: RunEvent): RunState {
+  if (event.type === "run_retried") return retried(state, event);
   if (state.status !== "running") throw new ImpossibleEvent(`${event.type} after the run was ${state.status}`);
   switch (event.type) {
     case "run_started":
@@ -92,7 +94,9 @@ function nodeAfter(node: NodeState | undefined, event: NodeEvent): NodeState {
   if (!nodeTable[node.status][event.type]) {
     throw new ImpossibleEvent(`${event.type} of ${event.node}, which is ${node.status}`);
   }
-  if (event.type === "node_skipped") return { status: "skipped" };
+  // What was tried before keeps count: a retry of the run must not repeat the id of an attempt.
+  if (event.type === "node_skipped")
+    return "attempt" in node ? { status: "skipped", attempt: nextAttempt(node) } : { status: "skipped" };
   const { attempt } = event;
   const expected = expectedAttempt(node);
   if (attempt !== expected) {
@@ -114,7 +118,33 @@ function nodeAfter(node: NodeState | undefined, event: NodeEvent): NodeState {
   }
 }
 
+function retried(state: RunState, event: Extract<RunEvent, { type: "run_retried" }>): RunState {
+  if (state.status !== "failed") throw new ImpossibleEvent(`run_retried of a run that is ${state.status}`);
+  const kept = Object.entries(state.nodes).filter(([id]) => !event.removed.includes(id));
+  const fresh = [...event.again, ...event.reset].map((id): [string, NodeState] => {
+    const node = state.nodes[id];
+    return [
+      id,
+      node && "attempt" in node ? { status: "pending", attempt: nextAttempt(node) } : { status: "pending" },
+    ];
+  });
+  return {
+    ...state,
+    status: "running",
+    cancelRequested: false,
+    failure: null,
+    output: null,
+    nodes: Object.fromEntries([...kept, ...fresh]),
+  };
+}
+
+/** Of one that has ended or is abandoned. A skipped or waiting node has had none of the number that it carries, unless it waited. */
+function nextAttempt(node: NodeState): number {
+  const attempt = expectedAttempt(node);
+  return node.status === "failed" || node.status === "waiting" ? attempt + 1 : attempt;
+}
+
 /** Attempts count from 1; a node that is tried again has the number of its next attempt. */
 function expectedAttempt(node: NodeState): number {
-  return "attempt" in node ? node.attempt : 1;
+  return ("attempt" in node && node.attempt) || 1;
 }

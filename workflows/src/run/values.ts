@@ -35,7 +35,8 @@ export async function outputOf(document: WorkflowDocument, state: RunState, run:
   return Object.fromEntries(last);
 }
 
-async function fill(value: unknown, context: object, evaluate: Evaluate): Promise<unknown> {
+/** A value with the expressions in its texts evaluated. */
+export async function fill(value: unknown, context: object, evaluate: Evaluate): Promise<unknown> {
   if (typeof value === "string") return fillText(value, context, evaluate);
   if (Array.isArray(value)) return Promise.all(value.map((one) => fill(one, context, evaluate)));
   if (typeof value !== "object" || value === null) return value;

@@ -26,4 +26,10 @@ export function nextTimes(schedule: Schedule, after: Date, count: number): Date[
   return cron(schedule).nextRuns(count, after);
 }
 
+/** The latest time that is not after this one. */
+export function latestTime(schedule: Schedule, now: Date): Date | undefined {
+  // Times are whole seconds, and the library excludes the one that it is given.
+  return cron(schedule).previousRuns(1, new Date(now.getTime() + 1_000))[0];
+}
+
 const cron = ({ schedule, timezone = "UTC" }: Schedule) => new Cron(schedule, { timezone, paused: true });

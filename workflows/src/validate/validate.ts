@@ -2,6 +2,7 @@
 
 import type { Finding } from "../document/problem.ts";
 import type { Node, WorkflowDocument } from "../document/schema.ts";
+import { keyOfTrigger } from "../triggers/due.ts";
 import { checkExpressions } from "./expressions.ts";
 import { checkGraph } from "./graph.ts";
 import { scheduleProblem } from "./schedule.ts";
@@ -17,7 +18,13 @@ export function validate(document: WorkflowDocument): Finding[] {
 
 function checkTriggers({ triggers = [] }: WorkflowDocument): Finding[] {
   const webhooks = triggers.flatMap(({ type }, index) => (type === "webhook" ? [index] : []));
+  const keys = triggers.map((trigger) => (trigger.type === "cron" ? keyOfTrigger(trigger) : undefined));
   return [
+    ...keys.flatMap((key, index): Finding[] =>
+      key === undefined || keys.indexOf(key) === index
+        ? []
+        : [{ code: "same_trigger", message: "This schedule is listed twice.", path: ["triggers", index] }],
+    ),
     ...triggers.flatMap((trigger, index): Finding[] => {
       if (trigger.type !== "cron") return [];
       const problem = scheduleProblem(trigger);

@@ -10,7 +10,6 @@ import {
   type RunEventEntry,
   type RunNode,
   type RunState,
-  resumeRun,
 } from "@holdfast/contracts/endpoints/runs";
 import { runNodeStateTitles, runStateTitles } from "@holdfast/contracts/words/run-titles";
 import { Command } from "commander";
@@ -18,6 +17,7 @@ import { connect, type ServerOptions, withServerOptions } from "../../client/con
 import { exitCodes } from "../../failure.ts";
 import { harmless, jsonText, localTime, nextPage, printResult, table } from "../../output.ts";
 import { stateOption } from "../state-option.ts";
+import { addAnswers } from "./answers.ts";
 
 export function runCommand(): Command {
   const run = new Command("run").description("runs of workflows");
@@ -25,6 +25,7 @@ export function runCommand(): Command {
   addShow(run);
   addEvents(run);
   addDecisions(run);
+  addAnswers(run);
   return run;
 }
 
@@ -91,19 +92,6 @@ function addDecisions(run: Command): void {
         cancelled,
         () => `Cancellation of run ${id} requested. Watch it: \`holdfast run watch ${id}\`.`,
       );
-    });
-  withServerOptions(run.command("resume"))
-    .description("approve what a node of a run waits for, or send it its event")
-    .argument("<id>")
-    .argument("<node>")
-    .option("--reject", "reject it: the node fails")
-    .action(async (id: string, node: string, options: ServerOptions & { reject?: boolean }) => {
-      const client = await connect(options);
-      const resumed = await client(resumeRun, {
-        params: { run_id: id },
-        body: { node, approved: !options.reject },
-      });
-      printResult(options, resumed, () => `${node} of run ${id} ${options.reject ? "rejected" : "approved"}.`);
     });
 }
 

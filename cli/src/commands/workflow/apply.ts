@@ -6,7 +6,7 @@ import { UsageError } from "@holdfast/kit/settings";
 import type { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { printResult } from "../../output.ts";
-import { readDocument, triggersWithoutEffect } from "./file.ts";
+import { readDocument } from "./file.ts";
 
 type ApplyOptions = ServerOptions & { name?: string; publish?: boolean };
 
@@ -18,22 +18,19 @@ export function addApply(workflow: Command): void {
     .option("--publish", "publish the draft as well")
     .action(async (file: string, options: ApplyOptions) => {
       const name = options.name ?? nameOfFile(file);
-      const { text: source, document } = readDocument(file);
-      const notes = triggersWithoutEffect(document);
+      const { text: source } = readDocument(file);
       const client = await connect(options);
       const applied = await client(applyWorkflow, { body: { name, source } });
       if (!options.publish) {
         const saved = applied.changed_since_published
           ? `Draft of ${name} saved (revision ${applied.revision}). Publish it: \`holdfast workflow publish ${name}\`.`
           : `The draft of ${name} is unchanged, and published as version ${applied.published_version}.`;
-        printResult(options, applied, () => [saved, ...notes].join("\n"));
+        printResult(options, applied, () => saved);
         return;
       }
       const body = { revision: applied.revision };
       const published = await client(publishWorkflow, { params: { workflow_id: applied.id }, body });
-      printResult(options, published, ({ version }) =>
-        [`${name} is published as version ${version}.`, ...notes].join("\n"),
-      );
+      printResult(options, published, ({ version }) => `${name} is published as version ${version}.`);
     });
 }
 

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { UsageError } from "@holdfast/kit/settings";
 import type { Problem } from "@holdfast/workflows/document/problem";
 import { type ReadWorkflow, readWorkflow } from "@holdfast/workflows/document/read";
-import type { WorkflowDocument } from "@holdfast/workflows/document/schema";
 import { Refusal } from "../../failure.ts";
 
 /** `-` is standard input. */
@@ -22,14 +21,6 @@ export function readDocument(path: string): Extract<ReadWorkflow, { ok: true }> 
   const read = readWorkflow(text);
   if (read.ok) return { ...read, text };
   throw invalid(path, read.problems);
-}
-
-/** What the document asks for and no server does yet. */
-export function triggersWithoutEffect({ triggers = [] }: WorkflowDocument): string[] {
-  const types = [...new Set(triggers.map(({ type }) => type))].filter((type) => type !== "manual");
-  return types.map(
-    (type) => `Its ${type} trigger is stored, but starts no runs yet: start them with \`holdfast workflow run\`.`,
-  );
 }
 
 function invalid(path: string, problems: readonly Problem[]): Refusal {

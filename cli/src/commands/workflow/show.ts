@@ -14,6 +14,7 @@ import { connect, type ServerOptions, withServerOptions } from "../../client/con
 import { localTime, nextPage, printResult, table } from "../../output.ts";
 import { agreed } from "../../prompt.ts";
 import { findWorkflow } from "./find.ts";
+import { triggerText } from "./trigger.ts";
 
 export function addShow(workflow: Command): void {
   addList(workflow);
@@ -64,13 +65,14 @@ function addOne(workflow: Command): void {
         return;
       }
       const shown = await client(getWorkflow, { params: { workflow_id } });
-      printResult(options, shown, ({ source, problems, ...row }) =>
+      printResult(options, shown, ({ source, problems, triggers, ...row }) =>
         options.draft
           ? source.trimEnd()
           : [
               `${row.name}: published ${publishedText(row)}, draft ${draftText(row)}`,
               `  draft revision ${row.revision}, changed by ${row.changed_by} at ${localTime(row.changed_at)}`,
               `  id ${row.id}`,
+              ...triggers.map((trigger) => `  ${triggerText(trigger)}`),
               ...problems.map(({ line, column, message }) => `  problem at ${line}:${column}: ${message}`),
             ].join("\n"),
       );

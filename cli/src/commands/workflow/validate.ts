@@ -3,7 +3,7 @@
 import { nextTimes } from "@holdfast/workflows/validate/schedule";
 import type { Command } from "commander";
 import { localTime, printResult } from "../../output.ts";
-import { readDocument, triggersWithoutEffect } from "./file.ts";
+import { readDocument } from "./file.ts";
 
 export function addValidate(workflow: Command): void {
   workflow
@@ -30,7 +30,6 @@ export function addValidate(workflow: Command): void {
             ({ schedule, timezone, next }) =>
               `Schedule "${schedule}" (${timezone}), next: ${next.map(localTime).join(", ")}`,
           ),
-          ...triggersWithoutEffect(document),
         ].join("\n"),
       );
     });

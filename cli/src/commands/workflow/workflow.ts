@@ -9,6 +9,7 @@ import { addPublish } from "./publish.ts";
 import { addRun } from "./run.ts";
 import { addShow } from "./show.ts";
 import { addSimulate } from "./simulate.ts";
+import { addTrigger } from "./trigger.ts";
 import { addValidate } from "./validate.ts";
 
 export function workflowCommand(): Command {
@@ -17,6 +18,7 @@ export function workflowCommand(): Command {
   addShow(workflow);
   addPublish(workflow);
   addRun(workflow);
+  addTrigger(workflow);
   addValidate(workflow);
   addConvert(workflow);
   addDiff(workflow);

@@ -13,9 +13,9 @@ import { type ClaimedRun, releaseRun } from "../runs/transitions/claim.ts";
 import { ended, perform, readResults, type Tools } from "./perform.ts";
 import { isStep } from "./step.ts";
 
-export type Continuation = Tools & { evaluate: Evaluate; pollMs: number };
+export type Continuation = Tools & { evaluate: Evaluate; pollMs: number; onProgress: (runId: string) => void };
 
-type Signal = { node: string; approved: boolean; output: unknown; sender_name: string };
+type Signal = { node: string; attempt: number; approved: boolean; output: unknown; sender_name: string };
 
 export async function continueRun(
   tools: Continuation,
@@ -42,6 +42,7 @@ export async function continueRun(
       state,
     );
     seq = written ?? seq;
+    if (written !== null) tools.onProgress(run.id);
     return written !== null;
   };
 
@@ -115,7 +116,7 @@ export async function continueRun(
     const waiting = nodesThatAre("waiting", state);
     if (waiting.length === 0) return answered;
     const signals = await tools.system<Signal[]>`
-      SELECT node, approved, output, sender_name FROM workflow_run_signals WHERE run_id = ${run.id}`;
+      SELECT node, attempt, approved, output, sender_name FROM workflow_run_signals WHERE run_id = ${run.id}`;
     return [
       ...answered,
       ...waiting.flatMap(([id, node]) => endOfWait(document.nodes[id] as Node, { id, node, signals })),
@@ -145,7 +146,7 @@ type Waiting = { id: string; node: Extract<NodeState, { status: "waiting" }>; si
 
 function endOfWait(document: Node, { id, node, signals }: Waiting): NodeEvent[] {
   const { attempt, until } = node;
-  const signal = signals.find((one) => one.node === id);
+  const signal = signals.find((one) => one.node === id && one.attempt === attempt);
   if (signal?.approved) {
     return [
       { type: "node_succeeded", node: id, attempt, output: { by: signal.sender_name, value: signal.output } },

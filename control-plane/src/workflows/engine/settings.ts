@@ -1,8 +1,22 @@
 // Settings of the engine.
 
-import { integer, setting } from "@holdfast/kit/settings";
+import { integer, type SettingKind, setting } from "@holdfast/kit/settings";
+
+const queueName: SettingKind<string> = {
+  allowed: "1 to 64 letters, digits, dots, colons, hyphens and underscores",
+  parse: (text) => (/^[A-Za-z0-9._:-]{1,64}$/.test(text) ? text : undefined),
+};
+
+/** Of api and worker alike. */
+export const queueSetting = setting(queueName, {
+  env: "HOLDFAST_WORKFLOW_QUEUE",
+  aliases: ["WORKFLOW_CONTINUATION_QUEUE_NAME"],
+  default: "workflow-continuations",
+  help: "Name of the queue of runs. A run belongs to the queue of the process that created it, and workers continue the runs of their own queue.",
+});
 
 export const engineSettings = {
+  workflowQueue: queueSetting,
   workflowPollMs: setting(integer({ min: 100, max: 60_000 }), {
     env: "HOLDFAST_WORKFLOW_POLL_MS",
     aliases: ["WORKFLOW_CONTINUATION_POLL_MS"],

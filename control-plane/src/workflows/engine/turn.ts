@@ -13,6 +13,7 @@ import {
   type ClaimedRun,
   claimRuns,
   renewClaims,
+  restartRun,
   startRun,
   wakeAnswered,
 } from "../runs/transitions/claim.ts";
@@ -28,7 +29,11 @@ export type EngineOptions = {
   pollMs: number;
   concurrency: number;
   stepTimeoutMs: number;
+  /** Whose runs are continued. */
+  queue: string;
   runsPerOrg: number;
+  /** A run got new events. */
+  onProgress?: (runId: string) => void;
 };
 
 const TICK_MS = 250;
@@ -44,7 +49,8 @@ export async function continueRuns(options: EngineOptions): Promise<{ continued:
   try {
     for (;;) {
       const limit = options.concurrency - held.size;
-      const claimed = limit > 0 ? await claimRuns(system, { limit, mostPerOrg: options.runsPerOrg }) : [];
+      const claimed =
+        limit > 0 ? await claimRuns(system, { limit, mostPerOrg: options.runsPerOrg, queue: options.queue }) : [];
       if (claimed.length > 0) evaluator ??= openEvaluator({ processes: 2 });
       for (const run of claimed) {
         const tools = toolsFor(options, evaluator as Evaluator);
@@ -71,19 +77,23 @@ export async function continueRuns(options: EngineOptions): Promise<{ continued:
 function toolsFor(options: EngineOptions, { evaluate }: Evaluator): Continuation {
   const { system, log, pollMs, stepTimeoutMs } = options;
   const allowance = allowanceOf(options.allowedNetworks);
-  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, gateway: openGateway(options.gateway) };
+  const { onProgress = () => undefined } = options;
+  const gateway = openGateway(options.gateway);
+  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, gateway, onProgress };
 }
 
 async function begin(tools: Continuation, run: ClaimedRun): Promise<void> {
   const document = await documentOf(tools.system, run);
   if (run.cursor !== null) {
+    if (run.status === "queued" && !(await restartRun(tools.system, run))) return;
     await continueRun(tools, run, { document, cursor: run.cursor as RunState, lastSeq: run.last_seq });
     return;
   }
-  const event = { type: "run_started" as const, input: run.input };
+  const event = { type: "run_started" as const, input: run.input, version: run.version };
   const cursor = applyEvent(initialState(document), event);
   const started = { ...run, started_at: new Date() };
-  if (await startRun(tools.system, run, { cursor, event: { input: run.input } })) {
+  if (await startRun(tools.system, run, { cursor, event: { input: run.input, version: run.version } })) {
+    tools.onProgress(run.id);
     await continueRun(tools, started, { document, cursor, lastSeq: 1 });
   }
 }

@@ -23,15 +23,22 @@ export type RunRow = {
   started_at: Date | null;
   finished_at: Date | null;
   deadline_at: Date;
+  trigger_type: "cron" | "webhook" | null;
+  scheduled_at: Date | null;
+  last_seq: number;
 };
 
 const columns = (db: Queryable) => db`
   r.id, r.workflow_id, w.name AS workflow_name, r.version, r.status, r.input, r.output, r.failure, r.cursor, r.cancel_requested,
-  r.actor_name, r.correlation_id, r.created_at, r.started_at, r.finished_at, r.deadline_at`;
+  r.actor_name, r.correlation_id, r.created_at, r.started_at, r.finished_at, r.deadline_at, t.type AS trigger_type,
+  r.scheduled_at, r.last_seq`;
+
+const tables = (db: Queryable) => db`
+  workflow_runs r JOIN workflows w ON w.id = r.workflow_id LEFT JOIN workflow_triggers t ON t.id = r.trigger_id`;
 
 export async function selectRun(tx: Queryable, id: string): Promise<RunRow | undefined> {
   const [row] = await tx<RunRow[]>`
-    SELECT ${columns(tx)} FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id WHERE r.id = ${id}`;
+    SELECT ${columns(tx)} FROM ${tables(tx)} WHERE r.id = ${id}`;
   return row;
 }
 
@@ -40,7 +47,7 @@ export async function selectRuns(
   page: { before: string; limit: number; workflowId?: string; status?: RunState },
 ): Promise<RunRow[]> {
   return tx<RunRow[]>`
-    SELECT ${columns(tx)} FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id
+    SELECT ${columns(tx)} FROM ${tables(tx)}
     WHERE r.id < ${page.before}
       ${page.workflowId === undefined ? tx`` : tx`AND r.workflow_id = ${page.workflowId}`}
       ${page.status === undefined ? tx`` : tx`AND r.status = ${page.status}`}
@@ -51,7 +58,8 @@ export function toRun(row: RunRow): Run {
   return {
     ...{ id: row.id, workflow_id: row.workflow_id, workflow_name: row.workflow_name, version: row.version },
     ...{ status: row.status, failure: row.failure, cancel_requested: row.cancel_requested },
-    ...{ started_by: row.actor_name, correlation_id: row.correlation_id },
+    ...{ started_by: row.actor_name, correlation_id: row.correlation_id, trigger: row.trigger_type ?? "manual" },
+    scheduled_at: row.scheduled_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
     started_at: row.started_at?.toISOString() ?? null,
     finished_at: row.finished_at?.toISOString() ?? null,
@@ -87,12 +95,12 @@ export async function requestCancel(tx: Tx, id: string): Promise<void> {
 export async function insertSignal(
   tx: Tx,
   run: { id: string; orgId: string },
-  signal: { node: string; approved: boolean; output: unknown; by: string },
+  signal: { node: string; attempt: number; approved: boolean; output: unknown; by: string },
 ): Promise<boolean> {
   const { count } = await tx`
-    INSERT INTO workflow_run_signals (run_id, org_id, node, approved, output, sender_name)
-    VALUES (${run.id}, ${run.orgId}, ${signal.node}, ${signal.approved}, ${JSON.stringify(signal.output)}::text::json, ${signal.by})
-    ON CONFLICT (run_id, node) DO NOTHING`;
+    INSERT INTO workflow_run_signals (run_id, org_id, node, attempt, approved, output, sender_name)
+    VALUES (${run.id}, ${run.orgId}, ${signal.node}, ${signal.attempt}, ${signal.approved}, ${JSON.stringify(signal.output)}::text::json, ${signal.by})
+    ON CONFLICT (run_id, node, attempt) DO NOTHING`;
   if (count === 1) await tx`UPDATE workflow_runs SET wake_at = now() WHERE id = ${run.id} AND finished_at IS NULL`;
   return count === 1;
 }
@@ -101,7 +109,7 @@ export function toNodes(document: WorkflowDocument, cursor: Cursor | null): RunN
   return Object.entries(document.nodes).map(([id, node]) => {
     const state = cursor?.nodes[id] ?? { status: "pending" as const };
     return {
-      ...{ id, type: node.type, status: state.status, attempt: "attempt" in state ? state.attempt : null },
+      ...{ id, type: node.type, status: state.status, attempt: ("attempt" in state && state.attempt) || null },
       waiting_for: waitingFor(node, state),
       output: "output" in state ? state.output : null,
       failure: "failure" in state ? state.failure : null,

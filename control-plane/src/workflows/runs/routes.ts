@@ -7,11 +7,16 @@ import {
   listRuns,
   MOST_RUN_INPUT_BYTES,
   resumeRun,
+  retryRun,
+  sendRunEvent,
   startRun,
 } from "@holdfast/contracts/endpoints/runs";
 import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { readWorkflow } from "@holdfast/workflows/document/read";
+import type { WorkflowDocument } from "@holdfast/workflows/document/schema";
+import { retryOf } from "@holdfast/workflows/run/resume";
+import { applyEvent } from "@holdfast/workflows/run/state";
 import type { ApiContext } from "../../api/context.ts";
 import { pageStart, toPage } from "../../api/page.ts";
 import { orgRoute } from "../../api/route.ts";
@@ -19,6 +24,7 @@ import { auditActor } from "../../audit/record.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type Actor, nameOf } from "../../people/actor.ts";
 import { selectVersion, selectWorkflow } from "../queries.ts";
+import { serviceUserOf } from "../service-user.ts";
 import {
   insertSignal,
   type RunRow,
@@ -30,9 +36,7 @@ import {
   toRun,
 } from "./queries.ts";
 import { insertRun } from "./transitions/create.ts";
-
-/** A run that has not ended by then never will. */
-const MOST_HOURS = 24 * 30;
+import { retryRun as storeRetry } from "./transitions/retry.ts";
 
 export function runRoutes(api: ApiContext): void {
   const changed = (id: string) => () => api.signals.publish("workflow_run", [id]);
@@ -53,7 +57,8 @@ export function runRoutes(api: ApiContext): void {
       tx,
       {
         ...{ id, orgId: org.id, workflowId: workflow.id, version, input: body.input, correlationId },
-        ...{ userId: personBehind(actor) ?? org.id, mostHours: MOST_HOURS },
+        userId: personBehind(actor) ?? (await serviceUserOf(tx, org.id)).actor_id,
+        queue: api.workflowQueue,
       },
       auditActor(actor, org.role),
     );
@@ -99,16 +104,62 @@ export function runRoutes(api: ApiContext): void {
 
   orgRoute(api, resumeRun, async ({ tx, org, actor, params, body, touched, afterCommit }) => {
     const row = await requireRun(tx, params.run_id);
-    const node = (await documentOf(tx, row)).nodes[body.node];
-    const waits =
-      row.cursor?.nodes[body.node]?.status === "waiting" && node?.type === "wait" && node.for === undefined;
-    const signal = { node: body.node, approved: body.approved, output: body.output, by: nameOf(actor) };
-    if (row.finished_at !== null || !waits || !(await insertSignal(tx, { id: row.id, orgId: org.id }, signal))) {
+    const [waiting] = waitingIn(await documentOf(tx, row), row, ({ id }) => id === body.node);
+    const signal = { approved: body.approved, output: body.output, by: nameOf(actor) };
+    if (!waiting || !(await insertSignal(tx, { id: row.id, orgId: org.id }, { ...signal, ...waiting }))) {
       throw new ApiError("run_not_waiting");
     }
     touched({ type: "run", id: row.id, name: row.workflow_name }, { node: body.node, approved: body.approved });
     afterCommit(changed(row.id));
     return toRun(row);
+  });
+
+  orgRoute(api, sendRunEvent, async ({ tx, org, actor, params, body, touched, afterCommit }) => {
+    const row = await requireRun(tx, params.run_id);
+    const waiting = waitingIn(await documentOf(tx, row), row, ({ event }) => event === body.event);
+    const signal = { approved: true, output: body.output, by: nameOf(actor) };
+    const sent: string[] = [];
+    for (const one of waiting) {
+      if (await insertSignal(tx, { id: row.id, orgId: org.id }, { ...signal, ...one })) sent.push(one.node);
+    }
+    if (sent.length === 0)
+      throw new ApiError("run_not_waiting", { message: `No node waits for the event ${body.event}.` });
+    touched({ type: "run", id: row.id, name: row.workflow_name }, { event: body.event, nodes: sent });
+    afterCommit(changed(row.id));
+    return toRun(row);
+  });
+
+  orgRoute(api, retryRun, async ({ tx, actor, params, body, touched, afterCommit }) => {
+    const row = await requireRun(tx, params.run_id);
+    const refuse = (message: string) => new ApiError("run_not_failed", { message });
+    if (row.cursor === null) throw refuse(`The run is ${row.status}.`);
+    const version = body.version ?? row.version;
+    const before = await documentOf(tx, row);
+    if (version < row.version || !(await selectVersion(tx, row.workflow_id, version)))
+      throw new ApiError("workflow_not_published");
+    const after = await documentOf(tx, { ...row, version });
+    const event = retryOf(row.cursor, { before, after }, { version, by: nameOf(actor) });
+    if (typeof event === "string") throw refuse(event);
+    const target = { id: row.id, lastSeq: row.last_seq };
+    if (!(await storeRetry(tx, target, event, applyEvent(row.cursor, event))))
+      throw refuse("The run has changed meanwhile.");
+    touched({ type: "run", id: row.id, name: row.workflow_name }, { version, nodes: event.again });
+    afterCommit(changed(row.id));
+    return toRun(await requireRun(tx, row.id));
+  });
+}
+
+/** Nodes that wait for a person or an event. */
+function waitingIn(
+  { nodes }: WorkflowDocument,
+  { finished_at, cursor }: RunRow,
+  isMeant: (node: { id: string; event: string | undefined }) => boolean,
+): { node: string; attempt: number }[] {
+  if (finished_at !== null) return [];
+  return Object.entries(cursor?.nodes ?? {}).flatMap(([id, state]) => {
+    const node = nodes[id];
+    if (state.status !== "waiting" || node?.type !== "wait" || node.for !== undefined) return [];
+    return isMeant({ id, event: node.event }) ? [{ node: id, attempt: state.attempt }] : [];
   });
 }
 
@@ -118,14 +169,14 @@ async function requireRun(tx: Tx, id: string): Promise<RunRow> {
   return row;
 }
 
-async function documentOf(tx: Tx, row: RunRow) {
+async function documentOf(tx: Tx, row: Pick<RunRow, "workflow_id" | "version">) {
   const version = await selectVersion(tx, row.workflow_id, row.version);
   const read = version && readWorkflow(version.source);
   if (read?.ok) return read.document;
   throw new Error(`version ${row.version} of workflow ${row.workflow_id} cannot be read`);
 }
 
-/** Whose secrets the steps may use. Undefined: nobody's in particular; then the organization itself acts. */
+/** Whose secrets the steps may use. Undefined: nobody's in particular; then the organization's service user acts. */
 function personBehind(actor: Actor): string | undefined {
   if (actor.type === "user") return actor.id;
   return actor.type === "token" ? actor.person?.id : undefined;

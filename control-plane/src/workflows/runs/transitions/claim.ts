@@ -29,25 +29,45 @@ const canAdvance = allows("advance");
 
 /**
  * Organizations take turns: the run that has waited longest of each comes first. A queued run is due as long as its organization has
- * fewer open runs than `mostPerOrg`; two workers that look at the same moment may let in one more each. Locks the runs; of two
- * workers, the second sees the claim of the first.
+ * fewer open runs than `mostPerOrg`; two workers that look at the same moment may let in one more each. Runs that wait are not read:
+ * of each organization with something due, at most `limit` runs of either kind, by the index. Locks the runs; of two workers, the second
+ * sees the claim of the first.
  */
 export async function claimRuns(
   system: Sql,
-  options: { limit: number; mostPerOrg: number },
+  options: { limit: number; mostPerOrg: number; queue: string },
 ): Promise<ClaimedRun[]> {
+  const { limit, mostPerOrg, queue } = options;
   return system<ClaimedRun[]>`
-    WITH open AS MATERIALIZED (
-      SELECT r.org_id, count(*) AS runs FROM workflow_runs r
-      WHERE r.finished_at IS NULL AND (${canAdvance} OR r.claimed_until >= now()) GROUP BY r.org_id
+    WITH RECURSIVE orgs AS (
+      (SELECT r.org_id FROM workflow_runs r WHERE r.finished_at IS NULL AND r.claimed_until IS NULL AND r.queue = ${queue}
+       ORDER BY r.org_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT r.org_id FROM workflow_runs r
+        WHERE r.finished_at IS NULL AND r.claimed_until IS NULL AND r.queue = ${queue} AND r.org_id > orgs.org_id
+        ORDER BY r.org_id LIMIT 1)
+      FROM orgs WHERE orgs.org_id IS NOT NULL
     ), due AS MATERIALIZED (
-      SELECT r.id, row_number() OVER (PARTITION BY r.org_id ORDER BY r.wake_at, r.id) AS turn, r.wake_at,
-        ${canStart} AS queued, coalesce(o.runs, 0) AS runs,
-        row_number() OVER (PARTITION BY r.org_id, ${canStart} ORDER BY r.id) AS place
-      FROM workflow_runs r LEFT JOIN open o ON o.org_id = r.org_id
-      WHERE r.finished_at IS NULL AND (r.claimed_until IS NULL AND r.wake_at <= now() OR r.claimed_until < now())
+      SELECT d.id, d.wake_at, row_number() OVER (PARTITION BY o.org_id ORDER BY d.wake_at, d.id) AS turn
+      FROM orgs o CROSS JOIN LATERAL (
+        (SELECT r.id, r.wake_at FROM workflow_runs r
+         WHERE r.finished_at IS NULL AND r.claimed_until IS NULL AND r.queue = ${queue} AND r.org_id = o.org_id
+           AND (r.status = 'queued') = false AND r.wake_at <= now() ORDER BY r.wake_at LIMIT ${limit})
+        UNION ALL
+        (SELECT q.id, q.wake_at FROM (
+           SELECT r.id, r.wake_at, row_number() OVER (ORDER BY r.wake_at, r.id) AS place FROM workflow_runs r
+           WHERE r.finished_at IS NULL AND r.claimed_until IS NULL AND r.queue = ${queue} AND r.org_id = o.org_id
+             AND (r.status = 'queued') = true AND r.wake_at <= now() ORDER BY r.wake_at, r.id LIMIT ${limit}) q
+         WHERE q.place <= ${mostPerOrg} - (SELECT count(*) FROM (
+           SELECT FROM workflow_runs r WHERE r.finished_at IS NULL AND r.org_id = o.org_id AND (${canAdvance} OR r.claimed_until >= now())
+           LIMIT ${mostPerOrg}) AS open))
+      ) d
+      UNION ALL
+      -- What a worker left behind that does not renew its claim any more.
+      SELECT r.id, r.claimed_until, 0 FROM workflow_runs r
+      WHERE r.finished_at IS NULL AND r.claimed_until < now() AND r.queue = ${queue}
     ), chosen AS MATERIALIZED (
-      SELECT id FROM due WHERE NOT queued OR runs + place <= ${options.mostPerOrg} ORDER BY turn, wake_at LIMIT ${options.limit}
+      SELECT id FROM due ORDER BY turn, wake_at LIMIT ${limit}
     )
     UPDATE workflow_runs r SET claim = r.claim + 1, claimed_until = now() + ${CLAIM_SECONDS} * interval '1 second', wake_at = 'infinity'
     FROM chosen c
@@ -70,6 +90,13 @@ export async function startRun(
     )
     INSERT INTO workflow_run_events (run_id, org_id, seq, type, data)
     SELECT id, org_id, 1, 'run_started', ${JSON.stringify(event)}::text::json FROM started`;
+  return count === 1;
+}
+
+/** Of a run that was retried and had to wait for room again. */
+export async function restartRun(system: Sql, run: Pick<ClaimedRun, "id" | "claim">): Promise<boolean> {
+  const { count } = await system`
+    UPDATE workflow_runs r SET status = ${stateAfter("'start'")} WHERE r.id = ${run.id} AND r.claim = ${run.claim} AND ${canStart}`;
   return count === 1;
 }
 

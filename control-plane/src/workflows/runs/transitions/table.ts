@@ -4,9 +4,9 @@
 
 import { type RunState, runStates } from "@holdfast/contracts/endpoints/runs";
 import { ConstantSql } from "../../../database/connect.ts";
-import { caseOf, isOneOf, literal, statesWhere, statesWithExit } from "../../../mechanisms/transition-sql.ts";
+import { caseOf, isOneOf, literal, statesWhere } from "../../../mechanisms/transition-sql.ts";
 
-export const runEvents = ["start", "advance", "run_succeeded", "run_failed", "run_cancelled"] as const;
+export const runEvents = ["start", "advance", "run_succeeded", "run_failed", "run_cancelled", "retry"] as const;
 export type RunTransition = (typeof runEvents)[number];
 
 /** `refused`: the statement changes nothing. */
@@ -18,6 +18,7 @@ const ended: Record<RunTransition, Outcome> = {
   run_succeeded: "refused",
   run_failed: "refused",
   run_cancelled: "refused",
+  retry: "refused",
 };
 
 const runTable: Record<RunState, Record<RunTransition, Outcome>> = {
@@ -29,9 +30,11 @@ const runTable: Record<RunState, Record<RunTransition, Outcome>> = {
     run_succeeded: { to: "succeeded" },
     run_failed: { to: "failed" },
     run_cancelled: { to: "cancelled" },
+    retry: "refused",
   },
   succeeded: ended,
-  failed: ended,
+  // A person lets it go on where it failed; it waits for room like any other.
+  failed: { ...ended, retry: { to: "queued" } },
   cancelled: ended,
 };
 
@@ -39,14 +42,14 @@ const targetOf = (outcome: Outcome) => (typeof outcome === "object" ? outcome.to
 
 const INITIAL_STATE: RunState = "queued";
 export const initialState = literal(INITIAL_STATE);
-const statesOpen = statesWithExit(runTable, targetOf);
+const statesOpen = [...statesAllowing("start"), ...statesAllowing("advance")];
 
 /** Rows of `r` to which the event can happen. */
-export const allows = (event: RunTransition) =>
-  isOneOf(
-    "r.status",
-    statesWhere(runTable, event, (outcome) => outcome !== "refused"),
-  );
+export const allows = (event: RunTransition) => isOneOf("r.status", statesAllowing(event));
+
+function statesAllowing(event: RunTransition): RunState[] {
+  return statesWhere(runTable, event, (outcome) => outcome !== "refused");
+}
 
 /** The state of `r` after the event in this column. */
 export const stateAfter = (column: string) =>
