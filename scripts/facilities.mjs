@@ -65,6 +65,12 @@ export const facilities = {
     remedy: "apt-get install redis-server",
     debianPackage: "redis-server",
   },
+  sshd: {
+    present: () => existsSync("/usr/sbin/sshd") && existsSync("/usr/bin/ssh"),
+    covers: "the node's part of a preflight over SSH",
+    remedy: "apt-get install openssh-server openssh-client",
+    debianPackage: "openssh-server",
+  },
   bubblewrap: {
     present: () => existsSync("/usr/bin/bwrap"),
     covers: "sandboxes of shell steps without a daemon",

@@ -2,13 +2,11 @@
 // is not judged at all. Pure.
 
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Evidence } from "./evidence.ts";
-import { type Expected, judge } from "./judge.ts";
 
-export type Falsified = { field: string; evidence: Evidence };
+export type Falsified<Evidence> = { field: string; evidence: Evidence };
 
 /** Every field of the evidence in turn, each made false in every way that its kind allows. */
-export function falsify(evidence: Evidence): Falsified[] {
+export function falsify<Evidence>(evidence: Evidence): Falsified<Evidence>[] {
   return pathsOf(evidence).flatMap((path) =>
     lies(at(evidence, path)).map((lie) => {
       const copy = structuredClone(evidence);
@@ -20,8 +18,11 @@ export function falsify(evidence: Evidence): Falsified[] {
 }
 
 /** Fields that could be false without anybody noticing. */
-export function blindSpots(expected: Expected, falsified: readonly Falsified[]): string[] {
-  return falsified.filter(({ evidence }) => judge(expected, evidence).length === 0).map(({ field }) => field);
+export function blindSpots<Evidence>(
+  judged: (evidence: Evidence) => string[],
+  falsified: readonly Falsified<Evidence>[],
+): string[] {
+  return falsified.filter(({ evidence }) => judged(evidence).length === 0).map(({ field }) => field);
 }
 
 function lies(value: unknown): unknown[] {

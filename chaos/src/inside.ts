@@ -7,7 +7,8 @@ import { openSharedDatabase } from "./lab/database.ts";
 import type { Place } from "./lab/lab.ts";
 import { openReport } from "./report.ts";
 import { runScenario } from "./run-scenario.ts";
-import type { Run } from "./scenario.ts";
+import { groupsOf, runDrills } from "./runbook/run-drills.ts";
+import { isDrill, type Run, type RunOf, type Scenario, type ScenarioResult } from "./scenario.ts";
 import { readRun } from "./scenarios/all.ts";
 import { enterWorld, repository } from "./world.ts";
 
@@ -23,23 +24,40 @@ for (const label of labels.split(",")) {
 
 const report = openReport(chosen, form === "json" ? "json" : "table");
 const place: Place = { directory, database: await openSharedDatabase(join(directory, "postgres")) };
-const waiting = chosen.map((run, index) => ({ run, number: index + 1 }));
+/** Each with a lab of its own. */
+const jobsOfRun = [
+  ...groupsOf(chosen.filter(isDrill)),
+  ...chosen.filter((run) => !isDrill(run)).map((run) => [run as RunOf<Scenario>]),
+];
+const waiting = [...jobsOfRun];
 /** What fails beside many others is judged by a second run, alone: many labs keep two cores busy. */
-const doubtful: { run: Run; number: number; problems: string[] }[] = [];
+const doubtful: { run: Run; problems: string[] }[] = [];
+let numbers = 0;
+const newNumber = () => {
+  numbers += 1;
+  return numbers;
+};
+const begin = (runs: readonly Run[], onEnd: (run: Run, result: ScenarioResult) => void) => {
+  const [first] = runs;
+  if (first && !isDrill(first)) {
+    report.began(first);
+    const options = { place, number: newNumber(), keepIn };
+    return runScenario(first as RunOf<Scenario>, options).then((result) => onEnd(first, result));
+  }
+  return runDrills(runs.filter(isDrill), { place, newNumber, keepIn, onBegin: report.began, onEnd });
+};
 const work = async () => {
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const { run, number } = next;
-    report.began(run);
-    const result = await runScenario(run, { place, number, keepIn });
-    if (result.ok || run.falsify || chosen.length === 1) report.ended(run, result);
-    else doubtful.push({ run, number: number + chosen.length, problems: result.problems });
+    await begin(next, (run, result) => {
+      if (result.ok || run.falsify || chosen.length === 1) report.ended(run, result);
+      else doubtful.push({ run, problems: result.problems });
+    });
   }
 };
 await Promise.all(Array.from({ length: Number(jobs) }, work));
-for (const { run, number, problems } of doubtful) {
-  const result = await runScenario(run, { place, number, keepIn });
+for (const { run, problems } of doubtful) {
   const note = `failed beside others: ${problems.join("; ")}`;
-  report.ended(run, { ...result, notes: [...result.notes, note] });
+  await begin([run], (_, result) => report.ended(run, { ...result, notes: [...result.notes, note] }));
 }
 await place.database.stop();
 const code = report.close() ? 0 : 1;

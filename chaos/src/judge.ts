@@ -123,7 +123,7 @@ function compareLooks(when: string, seen: Look, expected: Look): string[] {
   ];
 }
 
-function compare(what: string, seen: unknown, expected: unknown): string[] {
+export function compare(what: string, seen: unknown, expected: unknown): string[] {
   const [is, should] = [ordered(seen), ordered(expected)];
   return is === should ? [] : [`${what} is ${is}; it should be ${should}`];
 }
@@ -141,6 +141,6 @@ function isWithin(value: number, { from, to }: { from: number; to: number }): bo
   return value >= from && value <= to;
 }
 
-function isUuidv7(id: string | null): boolean {
+export function isUuidv7(id: string | null): boolean {
   return id !== null && /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id);
 }

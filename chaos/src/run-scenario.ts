@@ -1,10 +1,11 @@
 // Runs one scenario in a lab of its own, judges what it gathered, and then judges the judgement.
 
 import { join } from "node:path";
+import type { Evidence } from "./evidence.ts";
 import { blindSpots, falsify } from "./falsify.ts";
 import { judge } from "./judge.ts";
 import { closeLab, type Lab, openLab, type Place, type Site } from "./lab/lab.ts";
-import { expectedOf, labelOf, type Run, type ScenarioResult } from "./scenario.ts";
+import { expectedOf, labelOf, type RunOf, type Scenario, type ScenarioResult } from "./scenario.ts";
 import { type StoryRun, startStory } from "./story.ts";
 import { within } from "./until.ts";
 
@@ -12,7 +13,7 @@ import { within } from "./until.ts";
 const LONGEST_SECONDS = 900;
 
 export async function runScenario(
-  wanted: Run,
+  wanted: RunOf<Scenario>,
   options: { place: Place; number: number /** Where logs of a failed one go. */; keepIn: string },
 ): Promise<ScenarioResult> {
   const started = performance.now();
@@ -22,7 +23,7 @@ export async function runScenario(
   const keep = join(options.keepIn, labelOf(wanted).replaceAll(":", "-"));
   let lab: Lab | undefined;
   let run: StoryRun | undefined;
-  const judged = { evidence: undefined as ScenarioResult["evidence"] | undefined, falsified: 0 };
+  const judged = { evidence: undefined as Evidence | undefined, falsified: 0 };
   const problems: string[] = [];
   const expected = expectedOf(scenario, link);
   try {
@@ -40,7 +41,7 @@ export async function runScenario(
     if (problems.length === 0) {
       const falsified = falsify(evidence);
       judged.falsified = falsified.length;
-      const unnoticed = blindSpots(expected, falsified);
+      const unnoticed = blindSpots((one) => judge(expected, one), falsified);
       problems.push(...unnoticed.map((field) => `the judgement does not notice that this is false: ${field}`));
     }
   } catch (error) {
@@ -51,6 +52,7 @@ export async function runScenario(
   const first = evidence?.sightings[0];
   return {
     name: scenario.name,
+    rows: [],
     ...{ link, falsify: falsifies },
     ok: problems.length === 0,
     hop: first?.hop ?? null,

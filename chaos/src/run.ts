@@ -5,8 +5,9 @@ import { parseArgs } from "node:util";
 import { facilities } from "../../scripts/facilities.mjs";
 import { runInside } from "./enter.ts";
 import { runRecoveries } from "./recoveries/run.ts";
+import type { RowOfDrill } from "./runbook/drill.ts";
 import { labelOf, type Run } from "./scenario.ts";
-import { allScenarios, readRun } from "./scenarios/all.ts";
+import { everything, readRun } from "./scenarios/all.ts";
 
 const usage =
   "npm run chaos -- list | run <name>… | all [<name>…]   [--json] [--jobs <how many at a time>] [--link stream|poll] [--falsify]\nnpm run chaos -- recoveries [list | <name>…] [--json]";
@@ -26,7 +27,9 @@ if (asked.do === "list") list(asked.json);
 else await run(asked);
 
 async function run({ runs, json, jobs }: Asked): Promise<void> {
-  const missing = (["root", "nft", "dnsmasq", "faketime"] as const).filter((name) => !facilities[name].present());
+  const missing = (["root", "nft", "dnsmasq", "faketime", "sshd", "redis"] as const).filter(
+    (name) => !facilities[name].present(),
+  );
   if (missing.length > 0) {
     const remedies = missing.map((name) => facilities[name].remedy);
     process.stderr.write(`The lab needs ${missing.join(", ")}: ${remedies.join("; ")}.\n`);
@@ -38,17 +41,23 @@ async function run({ runs, json, jobs }: Asked): Promise<void> {
 }
 
 function list(json: boolean): void {
-  const scenarios = allScenarios.map(({ name, title, expect }) => ({ name, title, expect }));
+  const scenarios = everything.map((one) => ({
+    ...{ name: one.name, title: one.title, expect: one.expect },
+    rows: "rows" in one ? one.rows : [],
+  }));
+  const rowsText = (rows: readonly RowOfDrill[]) => rows.map(({ row }) => row).join(" ");
   const text = json
     ? JSON.stringify({ scenarios }, null, 2)
-    : scenarios.map(({ name, title }) => `${name.padEnd(22)}${title}`).join("\n");
+    : scenarios
+        .map(({ name, title, rows }) => `${name.padEnd(30)}${rowsText(rows).padEnd(10)}${title}`)
+        .join("\n");
   process.stdout.write(`${text}\n`);
 }
 
 /** Each once, and those that take longest first. */
 function inOrder(runs: readonly Run[]): Run[] {
   const once = [...new Map(runs.map((one) => [labelOf(one), one])).values()];
-  return once.toSorted((a, b) => allScenarios.indexOf(a.scenario) - allScenarios.indexOf(b.scenario));
+  return once.toSorted((a, b) => everything.indexOf(a.scenario) - everything.indexOf(b.scenario));
 }
 
 /** Or what is wrong with them. */
@@ -70,7 +79,7 @@ function readArguments(args: string[]): Asked | string {
     const { link, json } = values;
     if (link !== "stream" && link !== "poll") return `--link is ${link}; it takes stream or poll.`;
     if (verb === "list" && names.length === 0) return { do: "list", runs: [], json, jobs };
-    const all = verb === "all" ? allScenarios.map(({ name }) => name) : [];
+    const all = verb === "all" ? everything.map(({ name }) => name) : [];
     const labels = [...all, ...names];
     if ((verb !== "run" && verb !== "all") || labels.length === 0) return usage;
     const runs = labels.map(readRun).map((one) => ({

@@ -3,6 +3,7 @@
 import type { Evidence } from "./evidence.ts";
 import type { Expected } from "./judge.ts";
 import type { LabOptions, Link } from "./lab/lab.ts";
+import type { Drill, DrillEvidence, RowOfDrill } from "./runbook/drill.ts";
 import type { Story } from "./story.ts";
 
 export type Scenario = {
@@ -17,7 +18,10 @@ export type Scenario = {
 };
 
 /** A scenario as it is run: as agents connect by default, or otherwise; and with false records, for the self-test. */
-export type Run = { scenario: Scenario; link: Link; falsify: boolean };
+export type RunOf<Kind> = { scenario: Kind; link: Link; falsify: boolean };
+export type Run = RunOf<Scenario | Drill>;
+
+export const isDrill = (run: Run): run is RunOf<Drill> => "rows" in run.scenario;
 
 /** As it is written on the command line, such as `dns-refused:poll`. */
 export function labelOf({ scenario, link, falsify }: Run): string {
@@ -30,6 +34,8 @@ export function expectedOf({ expect, polling }: Scenario, link: Link): Expected 
 
 export type ScenarioResult = {
   name: string;
+  /** Of the runbook; none: it is no drill. */
+  rows: readonly RowOfDrill[];
   link: Link;
   /** The run was falsified at the source: it must not be ok. */
   falsify: boolean;
@@ -47,7 +53,7 @@ export type ScenarioResult = {
   took_seconds: number;
   /** How many falsified copies of the evidence were judged, and refused. */
   falsified: number;
-  evidence: Evidence | null;
+  evidence: Evidence | DrillEvidence | null;
   notes: string[];
   /** Everything that was not as it should be. */
   problems: string[];

@@ -5,8 +5,12 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import type { Evidence } from "../src/evidence.ts";
 import { blindSpots, falsify } from "../src/falsify.ts";
 import { judge } from "../src/judge.ts";
+import type { DrillEvidence } from "../src/runbook/drill.ts";
+import { allDrills } from "../src/runbook/drills/all.ts";
+import { judgeDrill } from "../src/runbook/judge.ts";
 import type { ScenarioResult } from "../src/scenario.ts";
 import { allScenarios } from "../src/scenarios/all.ts";
 import { printSecondTries } from "./print-second-tries.ts";
@@ -47,6 +51,8 @@ const expected: [name: string, hop: string, signal: string][] = [
   ["clock-behind", "node_readiness", "clock_skew"],
 ];
 
+const allNames = [...expected.map(([name]) => name), ...allDrills.map(({ name }) => name)].toSorted();
+
 /** Those about the connection of an agent, which differ when it polls. */
 const ofConnections = [
   "egress-dropped",
@@ -60,7 +66,8 @@ const ofConnections = [
 /** Judged by what the agent records and, the first three, by what the dashboard says. */
 const falsified = ["egress-rejected", "dns-refused", "trust-bundle-stale", "certificate-rotated"];
 
-const unable = lacks("root") || lacks("nft") || lacks("dnsmasq") || lacks("faketime");
+const unable =
+  lacks("root") || lacks("nft") || lacks("dnsmasq") || lacks("faketime") || lacks("sshd") || lacks("redis");
 
 describe.skipIf(unable)("the chaos lab", () => {
   let code = 0;
@@ -87,15 +94,31 @@ describe.skipIf(unable)("the chaos lab", () => {
   });
 
   it.for(expected)("CHAOS-02 %s fails as soon as one field of its evidence is false", ([name]) => {
-    const { evidence } = scenarios.find((one) => one.name === name) ?? {};
-    const judged = allScenarios.find((one) => one.name === name)?.expect;
-    if (!evidence || !judged) throw new Error(`${name} gathered nothing`);
+    const { evidence: gathered } = scenarios.find((one) => one.name === name) ?? {};
+    const wanted = allScenarios.find((one) => one.name === name)?.expect;
+    if (!gathered || !wanted) throw new Error(`${name} gathered nothing`);
+    const evidence = gathered as Evidence;
+    const judged = (one: Evidence) => judge(wanted, one);
     const lies = falsify(evidence);
     // Each sighting has more than twenty fields, and there are the looks and the retry.
     expect(lies.length).toBeGreaterThan(50);
     expect(blindSpots(judged, lies)).toEqual([]);
-    expect(judge(judged, evidence)).toEqual([]);
+    expect(judged(evidence)).toEqual([]);
   });
+
+  it.for(allDrills)(
+    "CHAOS-01 CHAOS-02 drill $name: preflight before and after, user, dashboard, ids, cells",
+    (drill) => {
+      const result = scenarios.find((one) => one.name === drill.name);
+      expect(result?.problems).toEqual([]);
+      expect(result).toMatchObject({ ok: true, rows: drill.rows, hop: drill.expect.preflight.failed_hop });
+      const evidence = result?.evidence as DrillEvidence;
+      const judged = (one: DrillEvidence) => judgeDrill(drill, one);
+      const lies = falsify(evidence);
+      expect(lies.length).toBeGreaterThan(50);
+      expect(blindSpots(judged, lies)).toEqual([]);
+    },
+  );
 
   it("CHAOS-02 notices an agent that records a false id, and a dashboard that names a false hop", () => {
     expect(code).toBe(1);
@@ -121,7 +144,7 @@ describe.skipIf(unable)("the chaos lab", () => {
   });
 
   it("CHAOS-01 has no other scenario, and leaves nothing behind", () => {
-    expect(scenarios.map(({ name }) => name).toSorted()).toEqual(expected.map(([name]) => name).toSorted());
+    expect(scenarios.map(({ name }) => name).toSorted()).toEqual(allNames);
     expect(traces()).toEqual([]);
   });
 
@@ -142,7 +165,7 @@ describe("npm run chaos", () => {
   it("CHAOS-01 lists what there is, and answers a wrong name with it", async () => {
     const list = await chaos("list", "--json");
     const names = (JSON.parse(list.stdout) as { scenarios: { name: string }[] }).scenarios.map(({ name }) => name);
-    expect(names.toSorted()).toEqual(expected.map(([name]) => name).toSorted());
+    expect(names.toSorted()).toEqual(allNames);
     const wrong = await chaos("run", "dns-slow");
     expect(wrong).toMatchObject({ code: 2, stdout: "" });
     expect(wrong.stderr).toContain("There is no scenario dns-slow; there are: ");

@@ -3,7 +3,7 @@
 
 import type { Host } from "../lab/host.ts";
 import type { Lab } from "../lab/lab.ts";
-import { API_PORT } from "../lab/network.ts";
+import { API_PORT, TERMINAL_PORT } from "../lab/network.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 import type { Fault } from "./fault.ts";
 
@@ -39,6 +39,13 @@ export const egressRejected = (lab: Lab) =>
     lab.router,
     "the router resets what the node sends to the api",
     forwarded(`${toApi(lab)} reject with tcp reset`),
+  );
+
+export const terminalEgressDropped = (lab: Lab) =>
+  rules(
+    lab.router,
+    "the router drops what the node sends to the terminal gateway",
+    forwarded(`ip saddr ${lab.node.address} tcp dport ${TERMINAL_PORT} drop`),
   );
 
 /** What the node sends arrives, over a connection that exists; what the api answers does not. */

@@ -9,23 +9,32 @@ import { type Client, createClient } from "@holdfast/contracts/client";
 import { type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { API_NAME, API_PORT, type Network } from "./network.ts";
 import { type Line, type RunningProgram, start } from "./program.ts";
+import { sshCommands } from "./ssh.ts";
 
 export const holdfast = fileURLToPath(new URL("../../../cli/bin/holdfast.mjs", import.meta.url));
 
 export type Control = {
+  /** Of the api, as people have it. */
+  url: string;
   /** As an administrator of the installation. */
   operator: Client;
   api(): RunningProgram;
   /** Of the api, those of processes that have ended included. */
   lines(): Line[];
   worker: RunningProgram;
+  /** Of commands at the desk. */
+  environment: Record<string, string>;
   /** `holdfast …` at the desk, as a user types it. */
-  holdfast(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
+  holdfast(...args: string[]): Promise<Printed>;
+  /** The same, with this typed into it. */
+  typed(input: string, ...args: string[]): Promise<Printed>;
   /** What an ingress gets its certificates by. */
   ingressToken: string;
   /** Again, or after it was killed. */
   startApi(): Promise<void>;
 };
+
+type Printed = { code: number; stdout: string; stderr: string };
 
 export async function openControl(options: {
   network: Network;
@@ -87,7 +96,20 @@ export async function openControl(options: {
   });
   // What the worker notices is waited for with limits: they do not hold while it starts.
   await Promise.all([api().ready, worker.ready]);
+  const settings = { PATH: `${sshCommands(directory)}:${process.env["PATH"]}`, HOME: directory };
+  const environment = { ...settings, HOLDFAST_API_URL: baseUrl, HOLDFAST_TOKEN: operatorToken };
+  const typed: Control["typed"] = (input, ...args) =>
+    new Promise((resolve) => {
+      const child = execFile(
+        process.execPath,
+        [holdfast, ...args],
+        { env: environment },
+        (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+      child.stdin?.on("error", () => undefined).end(input);
+    });
   return {
+    url: baseUrl,
     operator: createClient({ baseUrl, token: operatorToken, fetch: options.falsify ? falseDashboard : bounded }),
     api,
     lines: () => apis.flatMap((one) => one.lines()),
@@ -98,15 +120,8 @@ export async function openControl(options: {
       apis.push(launch());
       await api().ready;
     },
-    holdfast: (...args) => {
-      const settings = { PATH: process.env["PATH"] ?? "", HOME: directory };
-      const environment = { ...settings, HOLDFAST_API_URL: baseUrl, HOLDFAST_TOKEN: operatorToken };
-      return new Promise((resolve) => {
-        execFile(process.execPath, [holdfast, ...args], { env: environment }, (error, stdout, stderr) =>
-          resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-        );
-      });
-    },
+    holdfast: (...args) => typed("", ...args),
+    ...{ typed, environment },
   };
 }
 

@@ -1,18 +1,23 @@
 // A lab: hosts with real processes on them, for one scenario. All of it lives in the namespaces that `enter.ts`
 // made for the run, so a run that is killed takes it along; closing it leaves room for the next.
 
+import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { openWorldClock, type WorldClock } from "@holdfast/control-plane/database/embedded/testing/world-clock";
 import type { Logins } from "@holdfast/control-plane/database/settings";
 import { type Control, openControl } from "./control.ts";
 import { type OwnDatabase, openOwnDatabase, type SharedDatabase } from "./database.ts";
 import { type NameServer, openNameServer } from "./dns.ts";
 import { type Edge, openEdge } from "./edge.ts";
+import { allocate, type Gateway, openGateway, planGateway, withUsers } from "./gateway.ts";
 import type { Host } from "./host.ts";
 import { type Network, openNetwork } from "./network.ts";
 import { type Nginx, openNginx, throughNginx } from "./nginx.ts";
 import { type LabNode, openNode } from "./node.ts";
+import type { RunningProgram } from "./program.ts";
+import { openSsh } from "./ssh.ts";
 
 export type LabOptions = {
   /** With a second node, which nothing should happen to. */
@@ -25,6 +30,8 @@ export type LabOptions = {
   edge?: boolean;
   /** With a real nginx between nodes and api, which verifies certificates itself. */
   nginx?: boolean;
+  /** With a gateway, a user on the node for terminals, and SSH to the node. */
+  gateway?: boolean;
   agentEnv?: (directory: string) => Record<string, string>;
   stateMegabytes?: number;
   /** With the pace and the limits that the product has by default, instead of shorter ones. */
@@ -43,6 +50,10 @@ export type Lab = {
   clock: WorldClock | undefined;
   edge: Edge | undefined;
   nginx: Nginx | undefined;
+  gateway: Gateway | undefined;
+  /** Of the user on the node, in a lab with a gateway. */
+  allocation: Allocation | undefined;
+  sshd: RunningProgram | undefined;
   logins: Logins;
   /** Runs a statement in the lab's database that no process of an installation could run. */
   changeDatabase(statement: string): Promise<void>;
@@ -84,15 +95,20 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     router: network.router,
     // Whatever stands in front of the api has the name from the beginning: no node ever finds the api itself.
     address: (options.edge || options.nginx) && first ? first.gateway : network.control.address,
+    terminalAddress: options.gateway ? network.control.address : undefined,
     listen: network.nodes.map(({ gateway }) => gateway),
     directory,
   });
   const { asByDefault = false } = options;
   const staleAfterSeconds = asByDefault ? undefined : STALE_AFTER_SECONDS;
   const { falsify } = site;
-  const env = { ...clock?.env, ...(options.nginx && first ? throughNginx(first.gateway) : {}) };
+  const plan = options.gateway ? await planGateway(randomBytes(32).toString("base64url")) : undefined;
+  const env = { ...clock?.env, ...plan?.env, ...(options.nginx && first ? throughNginx(first.gateway) : {}) };
   const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify, env });
   const { operator, ingressToken } = control;
+  const apiUrl = control.url;
+  const gateway = plan ? await openGateway({ plan, network, directory, apiUrl }) : undefined;
+  if (gateway && first) await withUsers(first.host, directory);
   const inFront = first && { network, directory, ingressToken, listen: first.gateway };
   const edge = options.edge && inFront ? await openEdge(inFront) : undefined;
   const nginx = options.nginx && inFront ? await openNginx(inFront) : undefined;
@@ -105,7 +121,13 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     }),
   );
   if (!node) throw new Error("a lab has a node");
-  const parts = { network, names: nameServer, control, node, second, database, clock, edge, nginx };
+  const sshd =
+    gateway && first ? await openSsh({ network, place: first, directory, env: node.environment }) : undefined;
+  const allocation = gateway ? await allocate(control, node.name) : undefined;
+  const parts = {
+    ...{ network, names: nameServer, control, node, second, database, clock, edge, nginx },
+    ...{ gateway, allocation, sshd },
+  };
   const changeDatabase = (statement: string) => site.database.change(`lab${number}`, statement);
   return { directory, router: network.router, logins, changeDatabase, ...parts };
 }
@@ -120,10 +142,12 @@ export async function closeLab(lab: Lab | undefined, directory: string, keep?: s
     lab.control.api(),
     lab.control.worker,
     ...(lab.edge ? [lab.edge.program] : []),
+    ...(lab.gateway ? [lab.gateway.program, lab.gateway.redis()] : []),
+    ...(lab.sshd ? [lab.sshd] : []),
   ];
   // nginx ends its workers itself.
   await Promise.all([lab.names.stop(), lab.nginx?.program.stop(), ...programs.map((one) => one.stop("SIGKILL"))]);
-  await lab.database?.stop();
+  await Promise.all([lab.database?.stop(), lab.gateway?.front.stop()]);
   for (const host of [...lab.network.nodes.map((one) => one.host), lab.network.control.host, lab.router]) {
     process.kill(host.pid, "SIGKILL");
   }

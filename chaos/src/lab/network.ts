@@ -11,6 +11,9 @@ const execute = promisify(execFile);
 /** What nodes call the server. */
 export const API_NAME = "nodes.holdfast.test";
 export const API_PORT = 18_442;
+/** And what they call the terminal gateway. */
+export const TERMINAL_NAME = "term.holdfast.test";
+export const TERMINAL_PORT = 18_443;
 
 export type NetworkHost = {
   host: Host;

@@ -19,6 +19,8 @@ export type LabNode = NetworkHost & {
   id: string;
   name: string;
   stateDir: string;
+  /** What `holdfast agent …` is run with on the host. */
+  environment: Record<string, string>;
   agent(): RunningProgram;
   /** Of its agents, those that have ended included. */
   lines(): Line[];
@@ -93,6 +95,7 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
     id,
     name: host.name,
     stateDir,
+    environment: { ...plain, ...options.env },
     agent,
     lines: () => agents.flatMap((one) => one.lines()),
     startAgent({ command = holdfast, env = {} } = {}) {

@@ -1,5 +1,7 @@
 // Every scenario, those that take longest first: they run side by side.
 
+import type { Drill } from "../runbook/drill.ts";
+import { allDrills } from "../runbook/drills/all.ts";
 import type { Run, Scenario } from "../scenario.ts";
 import { incompatible, outdated, stopped } from "./agent.ts";
 import { apiKilled } from "./api-killed.ts";
@@ -43,12 +45,15 @@ export const allScenarios: Scenario[] = [
   stopped,
 ];
 
+/** Drills of one lab follow each other, which takes long. */
+export const everything: (Scenario | Drill)[] = [...allDrills, ...allScenarios];
+
 /** By its label. */
 export function readRun(label: string): Run {
   const [name = "", ...options] = label.split(":");
-  const scenario = allScenarios.find((one) => one.name === name);
+  const scenario = everything.find((one) => one.name === name);
   if (!scenario) {
-    const known = allScenarios.map((one) => one.name).join(", ");
+    const known = everything.map((one) => one.name).join(", ");
     throw new Error(`There is no scenario ${name}; there are: ${known}.`);
   }
   const unknown = options.find((one) => one !== "poll" && one !== "falsify");

@@ -2,15 +2,19 @@
 // our address. Each is a front whose address stays and whose behaviour a test changes.
 
 import { once } from "node:events";
-import { createServer as createHttpServer, type IncomingMessage } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { request as askTls, createServer as createTlsServer, type RequestOptions } from "node:https";
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { WebSocketServer } from "ws";
 
-/** A port to pass everything on to; or nobody answers; or nobody takes the connection; or what follows the answer's head is lost. */
-export type Way = number | "silent" | "refused" | { headsOnlyFrom: number };
+/** A port of this host, or of another one. */
+export type Target = number | { host: string; port: number };
+/** Where to pass everything on to; or nobody answers; or nobody takes the connection; or what follows the answer's head is lost. */
+export type Way = Target | "silent" | "refused" | { headsOnlyFrom: number };
+
+const placeOf = (target: Target) => (typeof target === "number" ? { host: "127.0.0.1", port: target } : target);
 
 export type Front = { port: number; lead(way: Way): void; stop(): Promise<void> };
 
@@ -26,12 +30,13 @@ export async function openFront(): Promise<Front> {
     keep(near);
     if (way === "silent") return;
     if (way === "refused") return void near.destroy();
-    const far = dial(typeof way === "number" ? way : way.headsOnlyFrom, "127.0.0.1");
+    const isWhole = typeof way === "number" || "port" in way;
+    const far = dial(placeOf(typeof way === "object" && "headsOnlyFrom" in way ? way.headsOnlyFrom : way));
     keep(far);
     near.on("close", () => far.destroy());
     far.on("close", () => near.destroy());
     near.pipe(far);
-    if (typeof way === "number") far.pipe(near);
+    if (isWhole) far.pipe(near);
     else passHead(far, near);
   });
   return {
@@ -64,31 +69,47 @@ function passHead(from: Socket, to: Socket): void {
 
 export type Standing = { port: number; stop(): Promise<void> };
 
+function urlOf(target: Target): string {
+  const { host, port } = placeOf(target);
+  return `http://${host}:${port}`;
+}
+
 /** Another site: it has a page for nothing. */
 export async function openOtherSite(): Promise<Standing> {
   const server = createHttpServer((_request, response) => response.writeHead(404).end("<h1>Not here</h1>"));
   return standing(server);
 }
 
+async function passPage(target: Target, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const answer = await fetch(`${urlOf(target)}${request.url}`).catch(() => undefined);
+  for (const [name, value] of answer?.headers ?? [])
+    if (/^(access-|x-)/.test(name)) response.setHeader(name, value);
+  response.writeHead(answer?.status ?? 502).end(await answer?.text());
+}
+
 /** A proxy that knows no WebSockets. */
-export async function openProxyWithoutUpgrades(target: () => number): Promise<Standing> {
-  const server = createHttpServer(async (request, response) => {
-    const answer = await fetch(`http://127.0.0.1:${target()}${request.url}`).catch(() => undefined);
-    for (const [name, value] of answer?.headers ?? [])
-      if (/^(access-|x-)/.test(name)) response.setHeader(name, value);
-    response.writeHead(answer?.status ?? 502).end(await answer?.text());
-  });
+export async function openProxyWithoutUpgrades(target: () => Target): Promise<Standing> {
+  const server = createHttpServer((request, response) => void passPage(target(), request, response));
   server.on("upgrade", (_request, socket) => refuseUpgrade(socket, "HTTP/1.1 400 Bad Request"));
   return standing(server);
 }
 
+/** A proxy that removes the subprotocol of WebSockets, which carries the token of a terminal. */
+export async function openProxyWithoutTokens(target: () => Target): Promise<Standing> {
+  const server = createHttpServer((request, response) => void passPage(target(), request, response));
+  server.on("upgrade", (request, socket) =>
+    passUpgrade(request, socket, { ...placeOf(target()), drops: "sec-websocket-protocol" }),
+  );
+  return standing(server);
+}
+
 /** An identity-aware proxy: who has its cookie gets through, everybody else is sent to sign in. */
-export async function openIdentityProxy(cookie: string, target: () => number): Promise<Standing> {
+export async function openIdentityProxy(cookie: string, target: () => Target): Promise<Standing> {
   const isKnown = ({ headers }: IncomingMessage) => headers.cookie?.split("; ").includes(cookie) === true;
   const location = "https://identity.example.com/.pomerium/sign_in";
   const server = createHttpServer(async (request, response) => {
     if (!isKnown(request)) return void response.writeHead(302, { location }).end("<html>Sign in</html>");
-    const answer = await fetch(`http://127.0.0.1:${target()}${request.url}`).catch(() => undefined);
+    const answer = await fetch(`${urlOf(target())}${request.url}`).catch(() => undefined);
     const listener = answer?.headers.get(LISTENER_HEADER);
     response.writeHead(answer?.status ?? 502, listener ? { [LISTENER_HEADER]: listener } : {});
     response.end(await answer?.text());
@@ -96,17 +117,27 @@ export async function openIdentityProxy(cookie: string, target: () => number): P
   server.on("upgrade", (request, socket) => {
     socket.on("error", () => socket.destroy());
     if (!isKnown(request)) return refuseUpgrade(socket, `HTTP/1.1 302 Found\r\nlocation: ${location}`);
-    const far = dial(target(), "127.0.0.1", () => {
-      const headers = request.rawHeaders.flatMap((name, index, all) =>
-        index % 2 === 0 ? [`${name}: ${all[index + 1]}`] : [],
-      );
-      far.write(`GET ${request.url} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n`);
-      far.pipe(socket).pipe(far);
-    });
-    far.on("error", () => socket.destroy());
-    socket.on("close", () => far.destroy());
+    passUpgrade(request, socket, placeOf(target()));
   });
   return standing(server);
+}
+
+/** `drops`: a header that is not passed on. */
+function passUpgrade(
+  request: IncomingMessage,
+  socket: Duplex,
+  { host, port, drops = "" }: { host: string; port: number; drops?: string },
+): void {
+  const far = dial({ host, port }, () => {
+    const headers = request.rawHeaders.flatMap((name, index, all) =>
+      index % 2 === 0 && name.toLowerCase() !== drops ? [`${name}: ${all[index + 1]}`] : [],
+    );
+    far.write(`GET ${request.url} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n`);
+    far.pipe(socket).pipe(far);
+  });
+  far.on("error", () => socket.destroy());
+  socket.on("error", () => socket.destroy());
+  socket.on("close", () => far.destroy());
 }
 
 /** An edge that has had enough. */

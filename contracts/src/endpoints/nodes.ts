@@ -7,7 +7,7 @@ import { HostHealth } from "../node/host-health.ts";
 import { AgentSetup, DiagnosticRecord, HostFacts, NodeLabel, NodeStatus } from "../node/protocol.ts";
 import { PageQuery, pageOf } from "../public/pagination.ts";
 import { reasonFields } from "../public/reason-fields.ts";
-import { hopDetails, hops } from "../reasons/hops.ts";
+import { hopDetails, hops, terminalHops } from "../reasons/hops.ts";
 import { nodeOwners } from "../reasons/owners.ts";
 import { userStates } from "../reasons/vocabulary.ts";
 import { causeConfidences, Layers } from "./drift.ts";
@@ -40,8 +40,8 @@ export const Attention = z.strictObject({
   confidence: z.enum(causeConfidences),
   user_state: z.enum(userStates),
   since: Time.describe("When the first of its evidence was observed."),
-  /** Where the chain between agent and server is broken; null: not on it, or not known to this server. */
-  hop: z.enum(hops).nullable(),
+  /** Where the chain between agent and server, or between a browser and a shell, is broken; null: not known to this server. */
+  hop: z.enum([...new Set([...hops, ...terminalHops])]).nullable(),
   /** What exactly is broken there. */
   hop_detail: z.enum(hopDetails).nullable(),
   /** What alarms call it. */

@@ -13,6 +13,7 @@ export function streamArrived(data: SessionData, arrived: NodeStream): void {
   const { socket } = arrived;
   dropStream(data)?.socket.terminate();
   data.stream = arrived;
+  data.options.log.info(namesOf(data), "a node's stream arrived");
   socket.on("message", (message: Buffer, isBinary: boolean) => {
     if (data.stream !== arrived) return;
     if (isBinary) return toClient(data, message);

@@ -6,6 +6,7 @@ import { presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
 import { nodeReason, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import { nodeOwnerOf } from "@holdfast/contracts/reasons/owners";
+import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import type { z } from "zod";
 import { messageOf, nextStepOf } from "./message.ts";
 import type { StoredCause } from "./stored.ts";
@@ -21,6 +22,7 @@ export function attentionOf(causes: readonly StoredCause[], now: number): Attent
       ...{ code, reason, ...presentReason(code), severity, owner_id: owner, next_action: nextAction },
       ...{ confidence, user_state: userState, since },
       ...placeOf(known?.at ?? null),
+      ...(known || !isTerminalFailure(code) ? {} : { hop: terminalFailures[code].hop }),
       signal: known ? known.signal : cause.signal,
       owner: known ? ownerGroupOf(code) : nodeOwnerOf(owner),
       ...{ message: messageOf(spoken, now), next_step: nextStepOf(cause) },

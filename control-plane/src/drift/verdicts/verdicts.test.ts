@@ -66,6 +66,13 @@ describe("what a stored verdict presents", () => {
     expect(second).toMatchObject({ code: "link_slow", severity: "P2" });
   });
 
+  it("DASH-02 CHAOS-02 names the hop of a terminal that does not open", () => {
+    const failed = saw("terminal", "terminal_pty_failed", { ageMs: 1_000, correlationId: "its-request" });
+    expect(shown(heard, certificate(6), failed)).toMatchObject([
+      { code: "terminal_pty_failed", hop: "workload_terminal_startup_failure", correlation_id: "its-request" },
+    ]);
+  });
+
   it.each<[string, string, Observation[]]>([
     [
       "heartbeat_stale",

@@ -71,7 +71,11 @@ export async function dial(url: string, { headers, protocols, tls, signal }: Dia
 
 function opening(socket: WebSocket, signal: AbortSignal): Promise<Refused | undefined> {
   return new Promise((resolve) => {
+    let isSettled = false;
     const settle = (refused: Refused | undefined) => {
+      // The signal ends with the check that opens it; a WebSocket that is open stays so for the checks after it.
+      if (isSettled) return;
+      isSettled = true;
       resolve(refused);
       if (refused) socket.terminate();
     };
