@@ -9,6 +9,9 @@ declare module "../mechanisms/signals.ts" {
   interface Topics {
     /** Ids of runs. */
     workflow_run: true;
+    /** Ids of requests for secrets: of workers, and answered. */
+    step_secret_wanted: true;
+    step_secret: true;
   }
 }
 
@@ -32,15 +35,25 @@ export const workflows = defineModule({
       every: ({ settings }) => settings.workflowPollMs / 1000,
       wakeOn: ["workflow_run", "execution"],
       runsIn: "each worker",
-      run: async ({ system, log, settings }) => {
+      run: async ({ system, signals, log, settings }) => {
         const { continueRuns } = await import("./engine/turn.ts");
+        const { askForSecrets } = await import("./step-secrets/ask.ts");
         return continueRuns({
           ...{ system, log, pollMs: settings.workflowPollMs, concurrency: settings.workflowConcurrency },
           ...{ stepTimeoutMs: settings.workflowStepTimeoutMs, runsPerOrg: settings.workflowRunsPerOrg },
           gateway: { url: settings.gatewayHttpUrl, token: settings.dispatchToken },
           allowedNetworks: settings.notifyAllowPrivate,
+          askForSecret: askForSecrets({ system, signals }),
         });
       },
+    },
+    {
+      name: "hand-out-step-secrets",
+      every: 1,
+      wakeOn: ["step_secret_wanted"],
+      runsIn: "each api",
+      run: async ({ system, keks, signals, log }) =>
+        (await import("./step-secrets/hand-out.ts")).handOutSecrets({ system, keks, signals, log }),
     },
   ],
 });

@@ -30,7 +30,7 @@ export type ActionOutcome =
   | { failure: ActionFailure; retryable: boolean; retryAfterMs?: number; outcomeKnown: boolean };
 
 /** Of the output, as JSON. */
-export const MOST_OUTPUT_BYTES = 512 * 1024;
+export const MOST_OUTPUT_BYTES = 384 * 1024;
 
 /** Never throws. */
 export async function runAction(request: ActionRequest): Promise<ActionOutcome> {

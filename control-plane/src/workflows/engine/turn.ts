@@ -16,6 +16,7 @@ import {
   startRun,
   wakeAnswered,
 } from "../runs/transitions/claim.ts";
+import type { AskForSecret } from "../step-secrets/ask.ts";
 import { type Continuation, continueRun } from "./continue.ts";
 import { openGateway } from "./gateway.ts";
 
@@ -25,6 +26,7 @@ export type EngineOptions = {
   gateway: { url: string | undefined; token: string | undefined };
   /** Networks that http.request may reach beside public addresses. */
   allowedNetworks: readonly string[];
+  askForSecret: AskForSecret;
   pollMs: number;
   concurrency: number;
   stepTimeoutMs: number;
@@ -69,9 +71,10 @@ export async function continueRuns(options: EngineOptions): Promise<{ continued:
 }
 
 function toolsFor(options: EngineOptions, { evaluate }: Evaluator): Continuation {
-  const { system, log, pollMs, stepTimeoutMs } = options;
+  const { system, log, pollMs, stepTimeoutMs, askForSecret } = options;
   const allowance = allowanceOf(options.allowedNetworks);
-  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, gateway: openGateway(options.gateway) };
+  const gateway = openGateway(options.gateway);
+  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, askForSecret, gateway };
 }
 
 async function begin(tools: Continuation, run: ClaimedRun): Promise<void> {
