@@ -26,7 +26,8 @@ export type EngineOptions = {
   gateway: { url: string | undefined; token: string | undefined };
   /** Networks that http.request may reach beside public addresses. */
   allowedNetworks: readonly string[];
-  askForSecret: AskForSecret;
+  /** Without it, steps of the worker get no secrets. */
+  askForSecret?: AskForSecret;
   pollMs: number;
   concurrency: number;
   stepTimeoutMs: number;
@@ -71,7 +72,7 @@ export async function continueRuns(options: EngineOptions): Promise<{ continued:
 }
 
 function toolsFor(options: EngineOptions, { evaluate }: Evaluator): Continuation {
-  const { system, log, pollMs, stepTimeoutMs, askForSecret } = options;
+  const { system, log, pollMs, stepTimeoutMs, askForSecret = async () => "late" as const } = options;
   const allowance = allowanceOf(options.allowedNetworks);
   const gateway = openGateway(options.gateway);
   return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, askForSecret, gateway };
