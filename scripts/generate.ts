@@ -23,6 +23,7 @@ import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
 import { jsonSchema } from "@holdfast/workflows/document/schema";
 import { checkModules } from "./agent-checks/modules.ts";
+import { connectorsPage } from "./connectors-page.ts";
 import { reasonsPage } from "./reasons-page.ts";
 import { runbookPages } from "./runbook-pages.ts";
 
@@ -45,6 +46,7 @@ const pages: Record<string, string> = {
   "docs/reference/errors.md": errorsPage(),
   "docs/reference/glossary.md": glossaryPage(),
   "docs/reference/reasons.md": reasonsPage(),
+  "docs/reference/connectors.md": await connectorsPage(root),
   ...runbookPages(root),
   ...(await checkModules(root)),
   "docs/reference/preflight-report.v1.schema.json": `${JSON.stringify(preflightReportSchema(), null, 2)}\n`,

@@ -115,6 +115,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/workflow/workflow.ts")).workflowCommand(),
   },
   {
+    name: "connector",
+    summary: "connectors of workflows: list, show and try them",
+    load: async () => (await import("./commands/connector/connector.ts")).connectorCommand(),
+  },
+  {
     name: "run",
     summary: "runs of workflows",
     load: async () => (await import("./commands/run/run.ts")).runCommand(),

@@ -124,10 +124,10 @@ describe("FLOW-02 FLOW-03 a run", () => {
     await turn();
     expect(await shown(handled)).toMatchObject({ status: "succeeded", output: { repair: "http_failed" } });
     const unhandled = await start(
-      `  ask: { type: connector.action, connector: nothing, action: x }\n  next: { type: parallel, after: [ask] }\n`,
+      `  ask: { type: connector.action, connector: http, action: get, input: { url: "https://127.0.0.9/" } }\n  next: { type: parallel, after: [ask] }\n`,
     );
     await turn();
-    expect(await shown(unhandled)).toMatchObject({ status: "failed", failure: { code: "connector_unknown" } });
+    expect(await shown(unhandled)).toMatchObject({ status: "failed", failure: { code: "address_refused" } });
     expect(brief(await eventsOf(unhandled)).slice(-2)).toEqual(["node_skipped next", "run_failed"]);
     await expectRebuilt(unhandled);
   });

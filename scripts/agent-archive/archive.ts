@@ -16,7 +16,7 @@ const top = "holdfast-agent";
 /** 9 saves 0.3 % and takes a third longer. */
 const LEVEL = 6;
 /** Licences of what is inside, by package. */
-const licensed = ["@lydell/node-pty", "commander", "ws"];
+const licensed = ["@lydell/node-pty", "commander", "nodemailer", "ws"];
 
 export function packArchive(options: {
   arch: Arch;

@@ -1,5 +1,5 @@
 // The modules with checks, beside the modules whose schemas they are made from: `contract.generated.ts` of each task
-// type, and `<name>.generated.ts` of each `<name>.schema.ts` in what runs on nodes.
+// type and each connector, and `<name>.generated.ts` of each `<name>.schema.ts` in what runs on nodes.
 
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -8,6 +8,7 @@ import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { z } from "zod";
 import type * as registry from "../../tasks/registry.ts";
 import type { AnyTaskType } from "../../tasks/type.ts";
+import type { Connector } from "../../workflows/src/connectors/connector.ts";
 import { checkOf, NotGeneratable } from "./check-of.ts";
 import { type Code, call, fields, literal, shareRepeated } from "./code.ts";
 
@@ -20,6 +21,13 @@ export async function checkModules(root: string): Promise<Record<string, string>
     const contract = await loadContract(name);
     if (contract) modules[`tasks/${name}/contract.generated.ts`] = contractModule(contract);
   }
+  const connectors = (await load("workflows/src/connectors/all.ts")) as Record<string, Connector>;
+  for (const [name, connector] of Object.entries(connectors)) {
+    if (connector.name !== name)
+      throw new NotGeneratable(`connectors/${name} declares the name ${connector.name}.`);
+    modules[`workflows/src/connectors/${name}/contract.generated.ts`] = connectorModule(connector);
+  }
+  modules["workflows/src/connectors/built-in.generated.ts"] = builtInModule(Object.keys(connectors));
   for (const path of globSync("{tasks,node-agent/src}/**/*.schema.ts", { cwd: root }).sort()) {
     const schemas = (await load(path)) as Record<string, unknown>;
     modules[path.replace(/[.]schema[.]ts$/, ".generated.ts")] = schemaModule(path, schemas);
@@ -41,12 +49,7 @@ export function contractModule(contract: AnyTaskType): string {
   const parts = Object.entries({ params, progress, result }).map(
     ([name, schema]) => [name, call("check.of", checkOf(schema, `${path}: ${name}`))] as const,
   );
-  const values = Object.entries(declared).map(([name, value]): [string, Code] => {
-    const code = literal(value);
-    if (code === undefined) throw new NotGeneratable(`${path}: ${name} is not plain data.`);
-    return [name, code];
-  });
-  const whole = fields([...values, ...parts]);
+  const whole = fields([...plainFields(declared, path), ...parts]);
   const { declarations, print } = shareRepeated([whole]);
   return [
     header("contract.ts"),
@@ -56,6 +59,48 @@ export function contractModule(contract: AnyTaskType): string {
   ]
     .filter(Boolean)
     .join("\n");
+}
+
+/** The declaration of a connector as agents have it. */
+function connectorModule({ actions, ...facts }: Connector): string {
+  const path = `workflows/src/connectors/${facts.name}/contract.ts`;
+  const checked = Object.entries(actions).map(([name, { input, output, ...declared }]): [string, Code] => {
+    const parts = Object.entries({ input, output }).map(
+      ([part, schema]) => [part, call("check.of", checkOf(schema, `${path}: ${name}.${part}`))] as const,
+    );
+    return [name, fields([...plainFields(declared, path), ...parts])];
+  });
+  const whole = fields([...plainFields(facts, path), ["actions", fields(checked)]]);
+  const { declarations, print } = shareRepeated([whole]);
+  return [
+    header("contract.ts"),
+    'import type { CheckedConnector } from "../checked-connector.ts";\n',
+    declarations && `${declarations}`,
+    `export default ${print(whole)} satisfies CheckedConnector;\n`,
+  ]
+    .filter(Boolean)
+    .join("\n");
+}
+
+function plainFields(values: object, path: string): [string, Code][] {
+  return Object.entries(values).map(([name, value]) => {
+    const code = literal(value);
+    if (code === undefined) throw new NotGeneratable(`${path}: ${name} is not plain data.`);
+    return [name, code];
+  });
+}
+
+/** What each connector does is loaded with its first action. */
+function builtInModule(names: readonly string[]): string {
+  return [
+    "// Generated from all.ts by `npm run generate`; do not edit.\n",
+    'import type { CheckedConnector } from "./checked-connector.ts";',
+    ...names.map((name) => `import ${name} from "./${name}/contract.generated.ts";`),
+    "",
+    "export const builtIn: Readonly<Record<string, { contract: CheckedConnector; actions: () => Promise<{ default: object }> }>> = {",
+    ...names.map((name) => `  ${name}: { contract: ${name}, actions: () => import("./${name}/actions.ts") },`),
+    "};\n",
+  ].join("\n");
 }
 
 function schemaModule(path: string, exported: Record<string, unknown>): string {

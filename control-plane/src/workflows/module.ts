@@ -12,6 +12,9 @@ declare module "../mechanisms/signals.ts" {
     workflow_run: true;
     /** Ids of workflows whose triggers changed. */
     workflow_trigger: true;
+    /** Ids of requests for secrets: of workers, and answered. */
+    step_secret_wanted: true;
+    step_secret: true;
   }
 }
 
@@ -42,6 +45,7 @@ export const workflows = defineModule({
       runsIn: "each worker",
       run: async ({ system, signals, log, settings }) => {
         const { continueRuns } = await import("./engine/turn.ts");
+        const { askForSecrets } = await import("./step-secrets/ask.ts");
         return continueRuns({
           ...{ system, log, pollMs: settings.workflowPollMs, concurrency: settings.workflowConcurrency },
           queue: settings.workflowQueue,
@@ -49,6 +53,7 @@ export const workflows = defineModule({
           gateway: { url: settings.gatewayHttpUrl, token: settings.dispatchToken },
           allowedNetworks: settings.notifyAllowPrivate,
           onProgress: (runId) => signals.publish("workflow_run_progress", [runId]),
+          askForSecret: askForSecrets({ system, signals }),
         });
       },
     },
@@ -64,6 +69,14 @@ export const workflows = defineModule({
           onStarted: (ids) => signals.publish("workflow_run", ids),
         });
       },
+    },
+    {
+      name: "hand-out-step-secrets",
+      every: 1,
+      wakeOn: ["step_secret_wanted"],
+      runsIn: "each api",
+      run: async ({ system, keks, signals, log }) =>
+        (await import("./step-secrets/hand-out.ts")).handOutSecrets({ system, keks, signals, log }),
     },
   ],
 });

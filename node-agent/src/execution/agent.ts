@@ -6,7 +6,7 @@ import type { HelloFrame } from "@holdfast/contracts/execution/frames";
 import { DEFAULT_MAX_IN_FLIGHT, EXECUTION_PROTOCOL, executionKinds } from "@holdfast/contracts/execution/limits";
 import type { Log } from "../log.ts";
 import { type Connection, keepConnected } from "./connection.ts";
-import { connectorNames } from "./connectors.ts";
+import { usualConnectors } from "./connectors.ts";
 import type { Credentials } from "./credentials.ts";
 import { createDeliveries, type ExecutionJournal } from "./deliveries.ts";
 import { createExecutions } from "./executions.ts";
@@ -21,8 +21,10 @@ export type ExecutionAgentOptions = {
   credentials: Pick<Credentials, "agentId" | "agentToken" | "organizationId" | "gatewayWsUrl" | "name">;
   agentVersion: string;
   tags?: readonly string[];
-  /** Of the built-in ones; all by default. */
+  /** Of the built-in ones; by default those that connect to nothing. */
   connectors?: readonly string[];
+  /** Networks that connectors may reach beside public and private addresses. */
+  connectorNetworks?: readonly string[];
   maxInFlight?: number;
   journal: ExecutionJournal;
   /** Undefined: of a journal that is lost with its process. */
@@ -54,7 +56,8 @@ const DELIVERY_MS = 10_000;
 export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAgent {
   const { credentials, journal, keys, log, now = Date.now, random = Math.random } = options;
   const { agentId, organizationId } = credentials;
-  const connectors = options.connectors ?? connectorNames;
+  const connectors = options.connectors ?? usualConnectors;
+  const served = { enabled: connectors, networks: options.connectorNetworks ?? [] };
   const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
   let draining = false;
   let renewals: NodeJS.Timeout | undefined;
@@ -63,7 +66,7 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
   const deliveries = createDeliveries({ journal, newest: () => connection.newest() });
   const executions = createExecutions({
     ...{ journal, deliveries, maxInFlight, log },
-    prepare: (frame) => prepareStep(frame, { connectors, sandbox: options.sandbox }),
+    prepare: (frame) => prepareStep(frame, { connectors: served, sandbox: options.sandbox }),
     secretsOf: ({ secret }) => [...(secret === undefined ? [] : [secret]), ...(options.hostSecrets ?? [])],
     onEnded() {
       connection.tidy();

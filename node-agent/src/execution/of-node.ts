@@ -9,7 +9,7 @@ import { LinkFailure } from "../link/failures.ts";
 import type { Log } from "../log.ts";
 import { agentVersion } from "../version.ts";
 import type { ExecutionAgent } from "./agent.ts";
-import { connectorNames } from "./connectors.ts";
+import { usualConnectors } from "./connectors.ts";
 import { Paired } from "./credentials.generated.ts";
 import type { Credentials } from "./credentials.ts";
 import { openExecutionAgent } from "./open.ts";
@@ -36,7 +36,7 @@ export function runStepsAsNode(options: {
   const open = async () => {
     const capabilities = {
       kinds: [...executionKinds],
-      connectors: [...connectorNames],
+      connectors: [...usualConnectors],
       maxInFlight: DEFAULT_MAX_IN_FLIGHT,
     };
     const paired = Paired.parse(await options.pair({ agentVersion, capabilities }));

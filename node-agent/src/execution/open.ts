@@ -23,7 +23,8 @@ export type OpenOptions = Omit<
   credentials: Credentials;
   /** Where credentials of ours are, or would be: the state is kept beside it. */
   credentialsPath: string;
-  settings: PolicyValues & Pick<ExecutionValues, "stateDir" | "caFile" | "backend" | "workdirRoot">;
+  settings: PolicyValues &
+    Pick<ExecutionValues, "stateDir" | "caFile" | "backend" | "workdirRoot" | "connectorNetworks">;
 };
 
 /** Not a directory of its own: one agent with two journals would run a step twice. */
@@ -79,7 +80,17 @@ export async function openExecutionAgent(options: OpenOptions): Promise<Executio
     // Whoever prints a variable of the host by mistake does not publish it.
     const passedOn = settings.envPassthrough.flatMap((name) => process.env[name] ?? []);
     const hostSecrets = [...(options.hostSecrets ?? []), ...passedOn];
-    return startExecutionAgent({ ...options, journal, journalId, keys, sandbox, secureContext, hostSecrets });
+    const { connectorNetworks } = settings;
+    return startExecutionAgent({
+      ...options,
+      connectorNetworks,
+      journal,
+      journalId,
+      keys,
+      sandbox,
+      secureContext,
+      hostSecrets,
+    });
   } catch (error) {
     await journal.close();
     throw error;

@@ -1,15 +1,15 @@
 // From a dispatch that was verified to a step that can be run. What cannot be run becomes a step that fails with the reason.
 
-import { connectorStep } from "./connectors.ts";
+import { type ConnectorOptions, connectorStep } from "./connectors.ts";
 import type { SignedExecute } from "./frames.generated.ts";
 import { AgentExecutePayload, ConnectorActionPayload } from "./payloads.generated.ts";
 import { agentStep, type Sandbox } from "./shell-step.ts";
 import { failed, fixedStep, type Step } from "./step.ts";
 
-export type StepOptions = { connectors: readonly string[]; sandbox: Sandbox };
+export type StepOptions = { connectors: ConnectorOptions; sandbox: Sandbox };
 
 export function prepareStep(
-  { kind, payload, secret }: Pick<SignedExecute, "kind" | "payload" | "secret">,
+  { requestId, kind, payload, secret }: Pick<SignedExecute, "requestId" | "kind" | "payload" | "secret">,
   { connectors, sandbox }: StepOptions,
 ): Step {
   const invalid = (why: string) =>
@@ -17,7 +17,9 @@ export function prepareStep(
   switch (kind) {
     case "connector.action": {
       const checked = ConnectorActionPayload.safeParse(payload);
-      return checked.success ? connectorStep(checked.data, connectors) : invalid(checked.error.message);
+      return checked.success
+        ? connectorStep(checked.data, { requestId, secret }, connectors)
+        : invalid(checked.error.message);
     }
     case "agent.execute": {
       const checked = AgentExecutePayload.safeParse(payload);

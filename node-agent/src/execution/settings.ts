@@ -146,6 +146,12 @@ export const executionSettings = {
     defaultText: "none",
     help: "Variables of the agent's environment that a shell step gets if it names them in sandbox.envPassthroughAllowlist.",
   }),
+  connectorNetworks: setting(kinds.addressList, {
+    env: "HOLDFAST_EXECUTION_CONNECTOR_NETWORKS",
+    default: [],
+    defaultText: "none",
+    help: "Addresses that connectors of this agent may reach beside public and private ones, such as 127.0.0.1 for services of this host. Loopback, link-local and metadata addresses are refused unless they are listed. Connectors that use the network are served only if --connectors lists them.",
+  }),
   logLevel: agentSettings.logLevel,
 };
 export type ExecutionValues = Values<typeof executionSettings>;

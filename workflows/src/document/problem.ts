@@ -2,6 +2,11 @@
 
 export type Path = readonly (string | number)[];
 
+/** About the action of a connector. */
+const connectorProblems = ["unknown_connector", "unknown_action", "connector_input", "secret_missing"] as const;
+type ConnectorProblem = (typeof connectorProblems)[number];
+export const isConnectorProblem = (code: ProblemCode) => connectorProblems.some((one) => one === code);
+
 export type ProblemCode =
   | "too_large"
   | "syntax"
@@ -12,6 +17,7 @@ export type ProblemCode =
   | "cycle"
   | "unreachable"
   | "execution_mode"
+  | ConnectorProblem
   | "schedule"
   | "timezone"
   | "several_webhooks"

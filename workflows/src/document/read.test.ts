@@ -127,9 +127,9 @@ describe("FLOW-01 a document", () => {
     [
       "a selector in the worker",
       document(
-        "  a: { type: connector.action, connector: x, action: y, execution: { mode: cloud, selector: { tag: z } } }\n",
+        "  a: { type: connector.action, connector: echo, action: echo, execution: { mode: cloud, selector: { tag: z } } }\n",
       ),
-      ["3:57 execution_mode"],
+      ["3:63 execution_mode"],
     ],
     ["a duplicate key", document("  a: { type: parallel }\n  a: { type: parallel }\n"), ["4:3 syntax"]],
     [

@@ -2,7 +2,7 @@
 
 import type { z } from "zod";
 import { validate } from "../validate/validate.ts";
-import type { Finding, Path, Problem } from "./problem.ts";
+import { type Finding, isConnectorProblem, type Path, type Problem } from "./problem.ts";
 import { WorkflowDocument } from "./schema.ts";
 import { parseSource } from "./source.ts";
 import { upgradeV2, V2Document } from "./v2.ts";
@@ -38,11 +38,19 @@ function readV2(value: unknown): Read {
   const { document, originOf, findings } = upgradeV2(parsed.data);
   if (findings.length > 0) return { findings };
   const form = WorkflowDocument.safeParse(document);
-  const found = form.success ? validate(form.data) : form.error.issues.flatMap(findingsOf);
+  const found = form.success
+    ? validate(form.data).filter((finding) => !isOfOtherAgents(finding, form.data))
+    : form.error.issues.flatMap(findingsOf);
   if (!form.success || found.length > 0) {
     return { findings: found.map((finding) => ({ ...finding, path: originOf(finding.path), offset: 0 })) };
   }
   return { document: form.data, version: "v2" };
+}
+
+/** Steps on agents of the source system have the forms of its connectors, and secrets that are not taken over. */
+function isOfOtherAgents({ code, path }: Finding, { nodes }: WorkflowDocument): boolean {
+  const node = nodes[String(path[1])];
+  return isConnectorProblem(code) && node?.type === "connector.action" && node.execution?.mode === "node";
 }
 
 type Issue = z.core.$ZodIssue;

@@ -99,8 +99,8 @@ const step = {
     .enum(["at-most-once", "idempotent"])
     .optional()
     .describe(
-      "Whether an attempt whose outcome is unknown may be repeated with the same idempotency key. Default: at-most-once; " +
-        "idempotent for GET and HEAD.",
+      "Whether an attempt whose outcome is unknown may be repeated with the same idempotency key. Default: what the connector's action " +
+        "declares; idempotent for GET and HEAD; otherwise at-most-once.",
     ),
   secret: SecretName.optional().describe("The secret of the organization that the step gets."),
 };

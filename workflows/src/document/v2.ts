@@ -115,7 +115,15 @@ export function upgradeV2(old: V2Document): Upgraded {
     nodes[ids[index] as string] = { ...upgradeNode(node), ...(after ? { after } : {}) };
   }
   const originOf = ([part, name, ...rest]: Path): Path => {
-    if (part === "nodes" && typeof name === "string") return ["nodes", Math.max(0, ids.indexOf(name)), ...rest];
+    if (part === "nodes" && typeof name === "string") {
+      const [field, ...inside] = rest;
+      const old = {
+        connector: ["config", "connectorId"],
+        action: ["config", "actionId"],
+        input: ["config", "input"],
+      }[String(field)];
+      return ["nodes", Math.max(0, ids.indexOf(name)), ...(old ? [...old, ...inside] : rest)];
+    }
     return part === "triggers" ? ["trigger"] : [];
   };
   return { document: { version: "1", triggers: [upgradeTrigger(old.trigger)], nodes }, findings, originOf };

@@ -21,7 +21,13 @@ const node: fc.Arbitrary<Node> = fc.oneof(
   fc.record(
     {
       type: fc.constant("connector.action" as const),
-      ...{ connector: text, action: text, input: json, title: text, timeout: duration },
+      ...{
+        connector: fc.constant("echo"),
+        action: fc.constant("echo"),
+        input: json,
+        title: text,
+        timeout: duration,
+      },
       retry: fc.record(
         { attempts: fc.integer({ min: 1, max: 20 }), delay: duration },
         { requiredKeys: ["attempts"] },

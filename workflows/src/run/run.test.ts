@@ -174,12 +174,27 @@ describe("FLOW-04 retries", () => {
     expect(delayOf(retry, 2, 0.5)).toBe(2250);
   });
 
+  it("FLOW-04 do not repeat what would fail again, and wait as long as a service asks for", () => {
+    const node = step(undefined, { retry: { attempts: 3, delay: "1s", jitter: 0 } });
+    const after = (more: object) => afterFailure(node, { ...failed, ...more }, { now, random: 0 });
+    expect(after({ retryable: false }).type).toBe("node_failed");
+    expect(after({ retryable: true, retryAfterMs: 7_000 })).toMatchObject({
+      notBefore: new Date(now.getTime() + 7_000).toISOString(),
+    });
+    expect(after({ retryAfterMs: 10 })).toMatchObject({
+      notBefore: new Date(now.getTime() + 1_000).toISOString(),
+    });
+  });
+
   it("do not repeat a step that may have had its effect, unless it is idempotent", () => {
     const unknown = { ...failed, outcomeKnown: false };
     const retry = { attempts: 3 };
     const typeOf = (more: object) =>
       afterFailure(step(undefined, { retry, ...more }), unknown, { now, random: 0 }).type;
-    expect(typeOf({})).toBe("node_failed");
+    expect(typeOf({ effect: "at-most-once" })).toBe("node_failed");
+    expect(typeOf({ connector: "github", action: "issue.create" })).toBe("node_failed");
+    expect(typeOf({ connector: "github", action: "status.create" })).toBe("node_retried");
+    expect(typeOf({ connector: "of-an-agent", action: "toString" })).toBe("node_failed");
     expect(typeOf({ effect: "idempotent" })).toBe("node_retried");
     expect(effectOf({ type: "http.request", url: "x" })).toBe("idempotent");
     expect(effectOf({ type: "http.request", url: "x", method: "POST" })).toBe("at-most-once");

@@ -3,6 +3,7 @@
 import type { Finding } from "../document/problem.ts";
 import type { Node, WorkflowDocument } from "../document/schema.ts";
 import { keyOfTrigger } from "../triggers/due.ts";
+import { checkConnectors } from "./connectors.ts";
 import { checkExpressions } from "./expressions.ts";
 import { checkGraph } from "./graph.ts";
 import { scheduleProblem } from "./schedule.ts";
@@ -11,6 +12,7 @@ export function validate(document: WorkflowDocument): Finding[] {
   return [
     ...checkTriggers(document),
     ...Object.entries(document.nodes).flatMap(([id, node]) => checkExecution(id, node)),
+    ...checkConnectors(document),
     ...checkGraph(document),
     ...checkExpressions(document),
   ];

@@ -41,7 +41,7 @@ export function addConnect(agent: Command): void {
     )
     .option(
       "--connectors <names>",
-      "connectors to serve, separated by commas; default: all that are built in",
+      "connectors to serve, separated by commas, such as http,github; default: those that connect to nothing",
       parseList,
     )
     .option("--name <name>", "name of the agent; default: the host name", parseName)
@@ -126,7 +126,7 @@ async function credentialsFor(
 }
 
 async function pairWith(options: ConnectOptions, pairingToken: string, caFile: string | undefined) {
-  const [{ pair, PairingFailure }, { trustWith }, { agentVersion }, { connectorNames }, { executionKinds }] =
+  const [{ pair, PairingFailure }, { trustWith }, { agentVersion }, { usualConnectors }, { executionKinds }] =
     await Promise.all([
       import("@holdfast/node-agent/execution/pair"),
       import("@holdfast/node-agent/execution/certificates"),
@@ -140,7 +140,7 @@ async function pairWith(options: ConnectOptions, pairingToken: string, caFile: s
   const name = (options.name ?? hostname()).slice(0, LONGEST_NAME);
   const capabilities = {
     kinds: [...executionKinds],
-    connectors: [...(options.connectors ?? connectorNames)],
+    connectors: [...(options.connectors ?? usualConnectors)],
     tags: options.tags ?? [],
     maxInFlight: options.maxInFlight ?? 10,
   };

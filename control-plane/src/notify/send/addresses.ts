@@ -1,88 +1,12 @@
-// Which addresses messages may be sent to. Owners of organizations choose the URLs of webhooks, and the api must not become
-// their way into the network that it stands in: private, loopback, link-local and metadata addresses are refused, unless
-// the operator of the installation allows them. A name is resolved once, and the connection goes to what was checked.
+// Which addresses messages may be sent to: the rule of `kit/addresses`, which everything that connects on behalf of others follows.
 
-import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
-
-export type Allowance = {
-  isPublic(address: string): boolean;
-  /** Listed by the operator of the installation. */
-  isListed(address: string): boolean;
-};
-
-const notPublic: readonly [string, number][] = [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["224.0.0.0", 3],
-  ["::", 127],
-  // These carry an IPv4 address, which may be any of the above.
-  ["64:ff9b::", 96],
-  ["64:ff9b:1::", 48],
-  ["2002::", 16],
-  ["2001::", 32],
-  ["fc00::", 7],
-  ["fe80::", 10],
-  ["fec0::", 10],
-  ["ff00::", 8],
-];
-
-const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
-
-export function allowanceOf(listed: readonly string[]): Allowance {
-  const refused = new BlockList();
-  for (const [net, bits] of notPublic) refused.addSubnet(net, bits, familyOf(net));
-  const allowed = new BlockList();
-  for (const range of listed) {
-    const [net = "", bits] = range.split("/");
-    if (bits === undefined) allowed.addAddress(net, familyOf(net));
-    else allowed.addSubnet(net, Number(bits), familyOf(net));
-  }
-  // BlockList reads an IPv4 address that is mapped to IPv6 as the IPv4 address.
-  return {
-    isPublic: (address) => isIP(address) !== 0 && !refused.check(address, familyOf(address)),
-    isListed: (address) => isIP(address) !== 0 && allowed.check(address, familyOf(address)),
-  };
-}
-
-/** A person's choice that cannot be used; the message is for them. */
-export class AddressRefused extends Error {
-  override name = "AddressRefused";
-}
-
-/** Of the form alone. */
-export function parseWebhookUrl(text: string): URL {
-  if (!URL.canParse(text)) throw new AddressRefused("This is not a URL.");
-  const url = new URL(text);
-  if (url.protocol !== "https:" && url.protocol !== "http:") throw new AddressRefused("Use an https:// URL.");
-  if (url.username || url.password) throw new AddressRefused("The URL must not contain a user name or password.");
-  return url;
-}
-
-export type Resolve = (host: string) => Promise<string[]>;
-
-const resolveName: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
-
-/** The addresses to connect to. Refused as a whole if one of them is not allowed. */
-export async function resolveAllowed(url: URL, allowance: Allowance, resolve = resolveName): Promise<string[]> {
-  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const addresses = isIP(host) ? [host] : await resolve(host);
-  if (addresses.length === 0) throw new AddressRefused(`${host} has no address.`);
-  for (const address of addresses) {
-    if (allowance.isListed(address)) continue;
-    // Which address it is would tell the owner of an organization about names of our own network.
-    if (!allowance.isPublic(address)) throw new AddressRefused(`${host} is not a public address.`);
-    if (url.protocol !== "https:") throw new AddressRefused("Use https:// for a public address.");
-  }
-  return addresses;
-}
+export {
+  AddressRefused,
+  type Allowance,
+  allowanceOf,
+  parseOutsideUrl as parseWebhookUrl,
+  resolveAllowed,
+} from "@holdfast/kit/addresses";
 
 /** For lists and the audit: the rest of a webhook's URL is often a secret. */
 export function displayOf(url: URL): string {

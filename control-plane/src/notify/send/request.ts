@@ -8,7 +8,7 @@ import {
   request as overHttp,
 } from "node:http";
 import { request as overHttps } from "node:https";
-import { isIP, type LookupFunction } from "node:net";
+import { always } from "@holdfast/kit/addresses";
 import { version } from "@holdfast/service/version";
 import { type Outcome, shortened } from "./outcome.ts";
 
@@ -76,13 +76,4 @@ async function beginningOf(response: IncomingMessage, mostBytes: number): Promis
     if (bytes >= mostBytes) break;
   }
   return Buffer.concat(chunks).subarray(0, mostBytes).toString("utf8");
-}
-
-export function always(addresses: readonly string[]): LookupFunction {
-  const all = addresses.map((address) => ({ address, family: isIP(address) }));
-  return (_host, { all: wantsAll }, callback) => {
-    const [first] = all;
-    if (wantsAll) callback(null, all);
-    else callback(null, first?.address ?? "", first?.family);
-  };
 }

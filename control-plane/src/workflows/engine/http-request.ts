@@ -3,8 +3,8 @@
 
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
+import { always } from "@holdfast/kit/addresses";
 import { AddressRefused, type Allowance, parseWebhookUrl, resolveAllowed } from "../../notify/send/addresses.ts";
-import { always } from "../../notify/send/request.ts";
 import type { StepOutcome } from "./step.ts";
 
 const MOST_BYTES = 512 * 1024;

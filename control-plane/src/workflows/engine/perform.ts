@@ -9,7 +9,9 @@ import { afterFailure, effectOf } from "@holdfast/workflows/run/retry";
 import type { NodeState } from "@holdfast/workflows/run/state";
 import type { Sql } from "../../database/connect.ts";
 import type { Allowance } from "../../notify/send/addresses.ts";
+import { connectorOutcomeOf, runConnector } from "../connectors/in-worker.ts";
 import type { ClaimedRun } from "../runs/transitions/claim.ts";
+import type { AskForSecret } from "../step-secrets/ask.ts";
 import { failureOf, type Gateway } from "./gateway.ts";
 import { requestHttp } from "./http-request.ts";
 import { dispatchOf, requestIdFor, runsOnAgent, type StepNode, type StepOutcome, timeoutOf } from "./step.ts";
@@ -17,6 +19,7 @@ import { dispatchOf, requestIdFor, runsOnAgent, type StepNode, type StepOutcome,
 export type Tools = {
   system: Sql;
   gateway: Gateway;
+  askForSecret: AskForSecret;
   allowance: Allowance;
   stepTimeoutMs: number;
   log: Log;
@@ -39,7 +42,7 @@ export async function perform(
     if (dispatched === "dispatched") return { type: "node_dispatched", node: id, attempt, requestId };
     return ended(node, { id, attempt }, { failure: dispatched.failure, outcomeKnown: true });
   }
-  if (!fresh && effectOf(node) !== "idempotent" && node.type === "http.request") {
+  if (!fresh && effectOf(node) !== "idempotent") {
     const message = "The worker stopped while the step ran. It may have had its effect.";
     return ended(node, { id, attempt }, { failure: { code: "outcome_unknown", message }, outcomeKnown: false });
   }
@@ -71,14 +74,11 @@ async function inWorker(
       tools.allowance,
     );
   }
-  // The only connector that the worker has.
-  if (node.type === "connector.action" && node.connector === "echo" && node.action === "echo") {
-    return { output: values.input ?? null };
+  if (node.type === "connector.action") {
+    return runConnector(tools, run, { id, node, attempt: state.attempt, input: values.input, timeoutMs });
   }
-  const which =
-    node.type === "connector.action" ? `connector ${node.connector} with the action ${node.action}` : node.type;
-  const message = `The worker has no ${which}. Set execution.mode to node to run it on an agent.`;
-  return { failure: { code: "connector_unknown", message }, outcomeKnown: true };
+  const message = `The worker does not run ${node.type}. Set execution.mode to node to run it on an agent.`;
+  return { failure: { code: "execution_mode", message }, outcomeKnown: true };
 }
 
 export function ended(
@@ -110,6 +110,8 @@ export async function readResults(
 
 function outcomeOf({ error, output }: Result): StepOutcome {
   if (error === null) return { output };
+  const ofConnector = connectorOutcomeOf(error, output);
+  if (ofConnector) return ofConnector;
   const known = error in outcomes ? failureOf(error as keyof typeof outcomes) : undefined;
   const failure: Failure = known ?? { code: "NODE_EXECUTION_FAILED", message: error };
   return { failure, outcomeKnown: !unknownOutcomes.has(error) };

@@ -2,7 +2,7 @@
 
 import { type DispatchBody, executionTimeout, requestIdOf } from "@holdfast/contracts/execution/dispatch";
 import { millisecondsOf, type Node } from "@holdfast/workflows/document/schema";
-import type { Failure } from "@holdfast/workflows/run/events";
+import type { FailedAttempt } from "@holdfast/workflows/run/retry";
 import type { ClaimedRun } from "../runs/transitions/claim.ts";
 
 export type StepNode = Extract<Node, { type: "connector.action" | "agent.execute" | "http.request" }>;
@@ -14,7 +14,7 @@ export function isStep(node: Node): node is StepNode {
 export const runsOnAgent = (node: StepNode) =>
   (node.execution?.mode ?? (node.type === "agent.execute" ? "node" : "cloud")) === "node";
 
-export type StepOutcome = { output: unknown } | { failure: Failure; outcomeKnown: boolean };
+export type StepOutcome = { output: unknown } | FailedAttempt;
 
 /** What an attempt may take. */
 export function timeoutOf(node: StepNode, usualMs: number): number {

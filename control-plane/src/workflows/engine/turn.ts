@@ -17,6 +17,7 @@ import {
   startRun,
   wakeAnswered,
 } from "../runs/transitions/claim.ts";
+import type { AskForSecret } from "../step-secrets/ask.ts";
 import { type Continuation, continueRun } from "./continue.ts";
 import { openGateway } from "./gateway.ts";
 
@@ -26,6 +27,8 @@ export type EngineOptions = {
   gateway: { url: string | undefined; token: string | undefined };
   /** Networks that http.request may reach beside public addresses. */
   allowedNetworks: readonly string[];
+  /** Without it, steps of the worker get no secrets. */
+  askForSecret?: AskForSecret;
   pollMs: number;
   concurrency: number;
   stepTimeoutMs: number;
@@ -75,11 +78,11 @@ export async function continueRuns(options: EngineOptions): Promise<{ continued:
 }
 
 function toolsFor(options: EngineOptions, { evaluate }: Evaluator): Continuation {
-  const { system, log, pollMs, stepTimeoutMs } = options;
+  const { system, log, pollMs, stepTimeoutMs, askForSecret = async () => "late" as const } = options;
   const allowance = allowanceOf(options.allowedNetworks);
   const { onProgress = () => undefined } = options;
   const gateway = openGateway(options.gateway);
-  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, gateway, onProgress };
+  return { system, log, pollMs, stepTimeoutMs, evaluate, allowance, askForSecret, gateway, onProgress };
 }
 
 async function begin(tools: Continuation, run: ClaimedRun): Promise<void> {

@@ -123,7 +123,10 @@ describe("a shell step in a faulty sandbox", () => {
     ["loses_exit_code", /./],
   ])("EXEC-05 fails, and never succeeds without an exit code: %s", async ([fault, error]) => {
     const sandbox = sandboxWith(faultySandbox(fault, onHost()));
-    const step = prepareStep({ kind: "agent.execute", payload }, { connectors: [], sandbox });
+    const step = prepareStep(
+      { requestId: "r:n:1", kind: "agent.execute", payload },
+      { connectors: { enabled: [], networks: [] }, sandbox },
+    );
     const context = {
       ...{ signal: new AbortController().signal, onOutput: () => undefined, progress: () => undefined },
       redaction: createRedaction([]),
