@@ -86,16 +86,23 @@ install_on_dragonfly() {
 	[ -n "$file" ] || fail "No agent was found." "Copy an archive of the agent here and pass it: --file holdfast-agent-….tar.gz"
 	id -u "$AGENT_USER" >/dev/null 2>&1 || pw useradd "$AGENT_USER" -d /nonexistent -s /usr/sbin/nologin -c "Holdfast agent"
 	mkdir -p "$LIBEXEC"
+	unpacked=
 	case $file in
-	*.mjs) cp "$file" "$LIBEXEC/agent.mjs.new" ;;
+	*.mjs) lib=$(dirname "$file") ;;
 	*)
 		unpacked=$(mktemp -d)
 		tar -xzf "$file" -C "$unpacked"
-		cp "$unpacked"/*/lib/agent.mjs "$LIBEXEC/agent.mjs.new"
-		rm -rf "$unpacked"
+		lib=$(echo "$unpacked"/*/lib)
+		file=$lib/agent.mjs
 		;;
 	esac
+	# What the agent loads later comes before the agent itself. Parts of the version before stay: until it is restarted, it may load them.
+	for part in "$lib"/*-*.mjs; do
+		[ ! -r "$part" ] || cp "$part" "$LIBEXEC/"
+	done
+	cp "$file" "$LIBEXEC/agent.mjs.new"
 	mv -f "$LIBEXEC/agent.mjs.new" "$LIBEXEC/agent.mjs"
+	[ -z "$unpacked" ] || rm -rf "$unpacked"
 	install -m 0755 "$here/agent-watchdog.sh" "$LIBEXEC/agent-watchdog.sh"
 	# Bridges have to be set up first: VMs begin with the network that needs nothing.
 	write_settings

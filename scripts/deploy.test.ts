@@ -12,6 +12,7 @@ import { TERMINAL_PATH } from "@holdfast/contracts/terminal/frames";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { databaseSettings } from "@holdfast/control-plane/database/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";
+import { gatewayNodeFlags } from "@holdfast/gateway/node-flags";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import type { Setting, Settings } from "@holdfast/kit/settings";
 import { describe, expect, it } from "vitest";
@@ -49,7 +50,12 @@ const ports = {
 };
 
 /** A value that comes from elsewhere is undefined. */
-function checkEnvironment(name: string, environment: Record<string, string | undefined>): void {
+function checkEnvironment(
+  name: string,
+  { NODE_OPTIONS: flags, ...environment }: Record<string, string | undefined>,
+): void {
+  // As `holdfast up` starts it.
+  expect(flags, `NODE_OPTIONS of ${name}`).toBe(name === "gateway" ? gatewayNodeFlags.join(" ") : undefined);
   const settings: Setting[] = Object.values(processes[name] ?? {});
   expect(settings.length, name).toBeGreaterThan(0);
   for (const [variable, value] of Object.entries(environment)) {

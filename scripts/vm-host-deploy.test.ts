@@ -140,6 +140,7 @@ describe("the installer under its documented name", () => {
     stub("pkg", pkg);
     if (node !== undefined) stub("node", `echo ${node}`);
     writeFileSync(join(root, "agent.mjs"), "// the agent");
+    writeFileSync(join(root, "part-1234.mjs"), "// loaded when it is needed");
     const env = {
       PATH: `${bin}:${process.env["PATH"]}`,
       HOLDFAST_NODE: join(bin, "node"),
@@ -163,6 +164,7 @@ describe("the installer under its documented name", () => {
     expect(stdout).toContain("service jenkins_qemu_node_agent start");
     for (const file of [
       "usr/local/libexec/holdfast-agent/agent.mjs",
+      "usr/local/libexec/holdfast-agent/part-1234.mjs",
       "usr/local/etc/rc.d/jenkins_qemu_node_agent",
     ])
       expect(existsSync(join(root, file)), file).toBe(true);

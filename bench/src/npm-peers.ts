@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { plainEnvironment, root } from "./program.ts";
 
-const versions = { wetty: "3.2.0", meshcentral: "1.1.55" };
+const versions = { wetty: "3.2.0", meshcentral: "1.1.55", "graphile-worker": "0.18.0", "pg-boss": "12.30.0" };
 
 export type NpmPeer = { version: string; directory: string; require: NodeJS.Require };
 

@@ -123,6 +123,8 @@ describe("FLOW-02 a failed run that is retried", () => {
     await turn();
     expect(await shown(run)).toMatchObject({ status: "succeeded", version: 2 });
     expect(await states(run)).toEqual({ one: "succeeded 1", two: "succeeded 2", new: "succeeded 1" });
+    const [row] = await superuser`SELECT cursor FROM workflow_runs WHERE id = ${run}`;
+    expect(Object.keys(row?.["cursor"].nodes).sort()).toEqual(["new", "one", "two"]);
     expect(server.received.map(({ headers }) => headers["idempotency-key"])).toEqual([
       `${run}:one:1`,
       `${run}:two:2`,

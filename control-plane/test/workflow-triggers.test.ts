@@ -79,6 +79,8 @@ describe("FLOW-01 a schedule", () => {
     });
     expect(Date.parse(trigger?.next_at ?? "")).toBeGreaterThan(Date.now());
     const [row] = await superuser`SELECT service_user_id AS id FROM organizations WHERE id = ${org.id}`;
+    const [stored] = await superuser`SELECT user_id FROM workflow_runs WHERE id = ${runs[0]?.id ?? ""}`;
+    expect(stored?.["user_id"]).toBe(row?.["id"]);
     const { items } = await client()(listAudit, { query: { action: "run.trigger" } });
     expect(items).toMatchObject([
       {

@@ -1,7 +1,7 @@
 // The archive as another machine gets it: unpacked and run far away from the checkout.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,8 +29,9 @@ describe("a bundle", () => {
     expect(
       withLookups('import fs, { a, b as c } from "node:fs";\nimport * as d from "node:os";\nimport "./e.mjs";'),
     ).toBe(
-      'const fs = process.getBuiltinModule("node:fs"); const { a, b: c } = process.getBuiltinModule("node:fs");\n' +
-        'const d = process.getBuiltinModule("node:os");\nimport "./e.mjs";',
+      'const fs = globalThis.process.getBuiltinModule("node:fs"); ' +
+        'const { a, b: c } = globalThis.process.getBuiltinModule("node:fs");\n' +
+        'const d = globalThis.process.getBuiltinModule("node:os");\nimport "./e.mjs";',
     );
     expect(() => withLookups('import "node:fs";')).toThrow("not understood");
   });
@@ -52,6 +53,12 @@ describe("the agent's archive", () => {
       cwd: "/",
       env: { PATH: "/usr/bin:/bin", HOLDFAST_AGENT_STATE_DIR: join(scratch, "state") },
     });
+  const sources = () =>
+    new Map(
+      readdirSync(join(unpacked, "lib"))
+        .filter((name) => name.endsWith(".mjs"))
+        .map((name) => [name, readFileSync(join(unpacked, "lib", name), "utf8")]),
+    );
   beforeAll(async () => {
     packed = await pack("one");
     mkdirSync(join(scratch, "unpacked"));
@@ -76,23 +83,38 @@ describe("the agent's archive", () => {
   });
 
   it("AGENT-09 has every task type in it, and nothing of the machine it was made on", () => {
-    const code = readFileSync(join(unpacked, "lib/agent.mjs"), "utf8");
+    const code = [...sources().values()].join("");
     for (const name of taskTypeNames()) expect(code).toContain(`"${name}": () => `);
     expect(code).not.toContain(fileURLToPath(new URL("../..", import.meta.url)));
   });
 
   it("TASK-07 has checks in it and no schema library", () => {
-    const code = readFileSync(join(unpacked, "lib/agent.mjs"), "utf8");
+    const code = [...sources().values()].join("");
     expect(code).toContain("CheckFailed");
     expect(code).not.toMatch(/\bzod\b|ZodError/);
   });
 
   it("imports none of Node's modules, whose properties would all be read, and is kept in one byte for each character", () => {
-    for (const name of ["agent.mjs", "holder.mjs"]) {
-      const code = readFileSync(join(unpacked, "lib", name), "utf8");
-      expect(code).toMatch(/^const .*process\.getBuiltinModule\("node:net"\);$/m);
-      expect(code).not.toMatch(/^import\b/m);
-      expect(Buffer.byteLength(code)).toBe(code.length);
+    for (const [name, code] of sources()) {
+      expect(code, name).not.toMatch(/^import\b.*"node:/m);
+      expect(Buffer.byteLength(code), name).toBe(code.length);
+    }
+    expect(sources().get("holder.mjs")).toMatch(/^const .*process\.getBuiltinModule\("node:net"\);$/m);
+  });
+
+  it("AGENT-06 loads VMs, sandboxes and other commands only when they are needed", () => {
+    const loads = (name: string, seen = new Set<string>()): Set<string> => {
+      if (seen.has(name)) return seen;
+      seen.add(name);
+      const code = sources().get(name) ?? "";
+      for (const [, part = ""] of code.matchAll(/^(?:import|export)\b.*from "\.\/(.+)";$/gm)) loads(part, seen);
+      return seen;
+    };
+    const whatHas = (text: string) => [...sources()].find(([, code]) => code.includes(text))?.[0] ?? "";
+    const first = loads("agent.mjs");
+    for (const text of ["qemu-system-", "--unshare-pid", "commander"]) {
+      expect(whatHas(text), text).toMatch(/-.*\.mjs$/);
+      expect(first, text).not.toContain(whatHas(text));
     }
   });
 });

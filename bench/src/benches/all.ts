@@ -15,6 +15,7 @@ import { sandbox } from "./sandbox.ts";
 import { soak } from "./soak.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
+import { workflow } from "./workflow.ts";
 
 export const allBenches: Bench[] = [
   startup,
@@ -22,6 +23,7 @@ export const allBenches: Bench[] = [
   engine,
   dispatch,
   execute,
+  workflow,
   idle,
   agent,
   terminal,

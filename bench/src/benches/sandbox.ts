@@ -1,128 +1,73 @@
-// What a sandbox costs: `true` through our driver of bubblewrap, with cgroup, limits and filter, beside bubblewrap started by hand with
-// the same options in the same kind of cgroup. Afterwards, what is left on the host is counted.
+// What a sandbox costs: `true` through our drivers of bubblewrap and docker, with all limits, beside both started by hand with the
+// same options. Afterwards, what is left on the host is counted.
 
-import { spawn } from "node:child_process";
-import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { uuidv7 } from "@holdfast/kit/uuid";
-import { descriptors, GROUP, optionsOf, PASSWD } from "@holdfast/node-agent/drivers/sandbox/bubblewrap/arguments";
-import { bubblewrapDriver } from "@holdfast/node-agent/drivers/sandbox/bubblewrap/bubblewrap";
-import { seccompFilter } from "@holdfast/node-agent/drivers/sandbox/bubblewrap/seccomp";
-import { hierarchiesOfHost } from "@holdfast/node-agent/drivers/sandbox/cgroups/hierarchies";
-import { createRunCgroup } from "@holdfast/node-agent/drivers/sandbox/cgroups/run-cgroup";
-import { runTag } from "@holdfast/node-agent/drivers/sandbox/driver";
 import type { Bench, Measured } from "../bench.ts";
-import type { Lab } from "../lab.ts";
+import { bubblewrapContestants } from "../sandbox/bubblewrap.ts";
+import type { Contestants } from "../sandbox/contestants.ts";
+import { dockerContestants } from "../sandbox/docker.ts";
 
-const SINGLE = 40;
 const PARALLEL = 20;
 const MEBIBYTE = 1024 * 1024;
 const limits = { memoryBytes: 256 * MEBIBYTE, cpus: 1, pids: 256, diskBytes: 128 * MEBIBYTE };
-const USER = 1_899_999_999;
 
-const bare = "bubblewrap by hand, same options and cgroup";
-const figures = { single: "true, one at a time, p50", parallel: `true, ${PARALLEL} in parallel, all of them` };
+/** With 17 passes, the warm-up included, at least 500 runs of each. Few in a pass: the load of a machine changes in seconds. */
+const backends = [
+  { name: "bubblewrap", single: 40, peer: "bubblewrap by hand, same options and cgroup", ratio: 1.3 },
+  { name: "docker", single: 10, peer: "docker run by hand, same options", ratio: 1.1 },
+] as const;
+type Backend = (typeof backends)[number];
+
+const contestants = { bubblewrap: bubblewrapContestants, docker: dockerContestants };
+const singleOf = ({ name }: Backend) => `true in ${name}, one at a time, p50`;
+const parallelOf = ({ name }: Backend) => `true in ${name}, ${PARALLEL} in parallel, all of them`;
 
 export const sandbox: Bench = {
   name: "sandbox",
-  summary: "a script that does nothing in a sandbox, beside bubblewrap by hand; nothing is left afterwards",
-  figures: [
-    { name: figures.single, unit: "ms", better: "lower", peer: bare, target: { of: "ratio", value: 1.3 } },
-    { name: figures.parallel, unit: "ms", better: "lower", peer: bare },
-  ],
-  passes: 9,
+  summary:
+    "a script that does nothing in a sandbox, beside bubblewrap and docker by hand; nothing is left afterwards",
+  figures: backends.flatMap((backend) => {
+    const common = { unit: "ms", better: "lower" as const, peer: backend.peer };
+    return [
+      { name: singleOf(backend), ...common, target: { of: "ratio" as const, value: backend.ratio } },
+      { name: parallelOf(backend), ...common },
+    ];
+  }),
+  passes: 16,
   prepare: async (lab) => {
-    const owner = uuidv7();
-    const driver = bubblewrapDriver({ owner });
-    const { problem } = await driver.check();
-    if (problem) throw new Error(`${problem.what}: ${problem.remedy}`);
-    let runs = 0;
-    const ours = async () => {
-      runs += 1;
-      const order = {
-        id: uuidv7(),
-        shell: "sh" as const,
-        script: "true",
-        env: {},
-        network: false,
-        image: "",
-        limits,
-      };
-      const { exitCode } = await driver.run({ ...order, onOutput: () => undefined }).ended;
-      if (exitCode !== 0) throw new Error(`true ended with ${exitCode}`);
-    };
-    const theirs = byHand(lab, owner);
+    const sides: { backend: Backend; runs: number; both: Contestants }[] = [];
+    for (const backend of backends) {
+      sides.push({ backend, runs: 0, both: await contestants[backend.name](lab, limits) });
+    }
     return {
-      ours: () => measure(ours),
-      theirs: () => measure(theirs),
-      notes: () => [`after ${runs} runs of ours: ${leftOf(owner)}`],
+      async ours() {
+        const measured: Measured = {};
+        for (const side of sides) {
+          side.runs += side.backend.single + PARALLEL;
+          Object.assign(measured, await measure(side.backend, side.both.ours));
+        }
+        return measured;
+      },
+      async theirs() {
+        const measured: Measured = {};
+        for (const { backend, both } of sides) Object.assign(measured, await measure(backend, both.theirs));
+        return measured;
+      },
+      notes: () =>
+        sides.map(({ backend, runs, both }) => `${backend.name}, after ${runs} runs of ours: ${both.left()}`),
     };
   },
 };
 
-async function measure(once: () => Promise<void>): Promise<Measured> {
+async function measure(backend: Backend, once: () => Promise<void>): Promise<Measured> {
   const times: number[] = [];
-  for (let run = 0; run < SINGLE; run += 1) times.push(await timed(once));
+  for (let run = 0; run < backend.single; run += 1) times.push(await timed(once));
   const together = await timed(() => Promise.all(Array.from({ length: PARALLEL }, once)));
   times.sort((a, b) => a - b);
-  return { [figures.single]: times[SINGLE / 2] ?? Number.NaN, [figures.parallel]: together };
+  return { [singleOf(backend)]: times[backend.single / 2] ?? Number.NaN, [parallelOf(backend)]: together };
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await work();
   return performance.now() - started;
-}
-
-/** As an expert would: options as arguments, files for what bubblewrap reads. */
-function byHand(lab: Lab, owner: string): () => Promise<void> {
-  const directory = lab.directory();
-  const file = (name: string, content: string | Buffer) => {
-    writeFileSync(join(directory, name), content);
-    return join(directory, name);
-  };
-  const contents: [number, string][] = [
-    [descriptors.filter, file("filter", seccompFilter(process.arch as "x64" | "arm64"))],
-    [descriptors.passwd, file("passwd", PASSWD)],
-    [descriptors.group, file("group", GROUP)],
-  ];
-  const options = optionsOf({ env: {}, secret: undefined, network: false, limits });
-  const hierarchies = hierarchiesOfHost();
-  return async () => {
-    const cgroup = createRunCgroup(hierarchies, { tag: runTag(owner, uuidv7()), limits });
-    const stdio: ("ignore" | "pipe" | number)[] = ["ignore", "pipe", "pipe", "ignore", "ignore", "pipe"];
-    const opened = contents.map(([fd, path]) => {
-      while (stdio.length <= fd) stdio.push("ignore");
-      stdio[fd] = openSync(path, "r");
-      return stdio[fd] as number;
-    });
-    const child = spawn("/usr/bin/bwrap", [...options, "--", "sh", "-c", "true"], {
-      ...{ cwd: "/", env: {}, uid: USER, gid: USER, stdio },
-    });
-    cgroup.attach(child.pid ?? 0);
-    for (const fd of opened) closeSync(fd);
-    for (const stream of child.stdio) stream?.on("data", () => undefined);
-    const code = await new Promise((resolve) => child.once("close", resolve));
-    if (code !== 0) throw new Error(`bubblewrap by hand ended with ${code}`);
-    await cgroup.remove();
-  };
-}
-
-/** Of /work, by its size: other mounts come and go on a host. */
-function mountCount(): number {
-  const size = `size=${limits.diskBytes / 1024}k`;
-  return readFileSync("/proc/self/mountinfo", "utf8")
-    .split("\n")
-    .filter((line) => line.includes(size)).length;
-}
-
-function leftOf(owner: string): string {
-  const cgroups = hierarchiesOfHost().flatMap(({ parent }) =>
-    readdirSync(parent).filter((name) => name.includes(owner)),
-  );
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8")
-    .trim()
-    .split(" ")
-    .filter(Boolean);
-  return `cgroups: ${cgroups.length}, processes: ${children.length}, mounts: ${mountCount()}`;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { databaseSettings, type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { sealingSettings } from "@holdfast/control-plane/mechanisms/sealing/settings";
+import { gatewayNodeFlags } from "@holdfast/gateway/node-flags";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import type { Environment } from "@holdfast/kit/settings";
 import { urlOf } from "./addresses.ts";
@@ -62,6 +63,8 @@ const portNames: Record<ServerProcess, Record<string, keyof Ports>> = {
   worker: {},
 };
 
+const nodeFlags: Record<ServerProcess, readonly string[]> = { api: [], gateway: gatewayNodeFlags, worker: [] };
+
 export function startChildren(options: {
   data: DataDirectory;
   env: Environment;
@@ -109,7 +112,7 @@ export function startChildren(options: {
     const more = () => (name === "gateway" ? forGateway() : name === "worker" ? forWorker() : {});
     return superviseChild({
       name,
-      args: [command, name],
+      args: [...nodeFlags[name], command, name],
       environment: () => environmentFor(name, env, { ...given, ...more(), ...ports }),
       logFile: `${data.logs}/${name}.log`,
       onStarted: (pid) => events.onStarted(name, pid),

@@ -1,6 +1,7 @@
 // `holdfast up` as whole processes: what it promises while it runs, and how it ends.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
+import { gatewayNodeFlags } from "@holdfast/gateway/node-flags";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import {
   answers,
@@ -57,6 +58,15 @@ describe("holdfast up", () => {
     expect(environmentOf("agent")).not.toMatch(/KEK|DATABASE_URL|TOKEN/);
     expect(environmentOf("api")).not.toContain(
       readFileSync(`${installation.dataDir}/operator-token`, "utf8").trim(),
+    );
+  });
+
+  it("OPS-02 starts the gateway with the options of Node.js that bound its memory", async () => {
+    up = installation.up();
+    await up.ready;
+    const { pid } = installation.upFile().children["gateway"] ?? {};
+    expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")).toEqual(
+      expect.arrayContaining([...gatewayNodeFlags]),
     );
   });
 

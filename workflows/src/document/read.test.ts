@@ -50,6 +50,13 @@ const placesOf = (text: string) => problemsOf(text).map(({ line, column, code })
 const document = (nodes: string, head = "") => `version: "1"\n${head}nodes:\n${nodes}`;
 
 describe("FLOW-01 a document", () => {
+  it("FLOW-01 may have its version as a number, as YAML invites to", () => {
+    expect(readWorkflow("version: 1\nnodes:\n  a: { type: parallel }\n")).toMatchObject({
+      ok: true,
+      version: "1",
+    });
+  });
+
   it("is accepted as YAML and as JSON", () => {
     const read = readWorkflow(valid);
     expect(problemsOf(valid)).toEqual([]);

@@ -5,7 +5,8 @@ import { SecretName } from "@holdfast/contracts/execution/dispatch";
 import { AnyText, Id } from "@holdfast/contracts/fields";
 import { z } from "zod";
 
-const DOCUMENT_VERSION = "1";
+/** In YAML most people write it as a number. */
+const documentVersions = ["1", 1] as const;
 /** Of one document, as text. */
 export const MOST_DOCUMENT_BYTES = 256 * 1024;
 const MOST_NODES = 200;
@@ -175,7 +176,7 @@ export const Node = z.discriminatedUnion("type", [
 export type Node = z.infer<typeof Node>;
 
 export const WorkflowDocument = z.strictObject({
-  version: z.literal(DOCUMENT_VERSION),
+  version: z.literal(documentVersions),
   description: AnyText.max(2_000).optional(),
   triggers: z.array(Trigger).min(1).max(10).optional().describe("What starts it. Default: manual."),
   nodes: z

@@ -33,7 +33,11 @@ const LONGEST_MESSAGE = 400;
 const GONE_MS = 10_000;
 const filter = seccompFilter(process.arch as Architecture);
 
-export function startBubblewrap(program: string, order: SandboxOrder, attach: (pid: number) => void): Wrapped {
+export function startBubblewrap(
+  program: string,
+  order: SandboxOrder,
+  attach: (pid: number) => Promise<void>,
+): Wrapped {
   // What bubblewrap does not read, it would leave open in the script.
   const last = order.secret === undefined ? descriptors.group : descriptors.secret;
   const child = spawn(program, ["--args", `${descriptors.options}`, "--", order.shell, "-c", PROGRAM], {
@@ -75,14 +79,6 @@ export function startBubblewrap(program: string, order: SandboxOrder, attach: (p
   const complete = new Promise<void>((resolve) => void control.once("data", () => resolve()));
   const ready = Promise.race([Promise.all([named, complete]).then(() => first), exited.then(() => undefined)]);
 
-  if (child.pid !== undefined) {
-    try {
-      attach(child.pid);
-    } catch (error) {
-      say((error as Error).message);
-      child.kill("SIGKILL");
-    }
-  }
   /** Whatever still holds the output is found by its identity, or by its cgroup. */
   const giveUp = () => {
     for (const one of child.stdio) one?.destroy();
@@ -92,12 +88,20 @@ export function startBubblewrap(program: string, order: SandboxOrder, attach: (p
   feed(descriptors.passwd, PASSWD);
   feed(descriptors.group, GROUP);
   if (order.secret !== undefined) feed(descriptors.secret, order.secret);
-  feed(
-    descriptors.options,
-    optionsOf(order)
-      .map((option) => `${option}\0`)
-      .join(""),
-  );
+  // Last, because it starts with its options. Others are served while the kernel moves it.
+  const start = () =>
+    feed(
+      descriptors.options,
+      optionsOf(order)
+        .map((option) => `${option}\0`)
+        .join(""),
+    );
+  if (child.pid !== undefined) {
+    attach(child.pid).then(start, (error: Error) => {
+      say(error.message);
+      child.kill("SIGKILL");
+    });
+  }
 
   return {
     ready,

@@ -44,10 +44,10 @@ describe("the cgroup of a run in v2", () => {
     return { parent, hierarchy: { version: 2 as const, parent, controllers: ["memory", "cpu", "pids"] as const } };
   }
 
-  it("SBX-02 gets every limit, after the controllers were enabled for it", () => {
+  it("SBX-02 gets every limit, after the controllers were enabled for it", async () => {
     const { parent, hierarchy } = tree("pids\n");
     const cgroup = createRunCgroup([hierarchy], { tag: "run", limits });
-    cgroup.attach(4711);
+    await cgroup.attach(4711);
     const read = (name: string) => readFileSync(join(parent, name), "utf8");
     expect(read("cgroup.subtree_control")).toBe("+memory +cpu");
     expect(

@@ -2,6 +2,7 @@
 // left, because the kernel refuses to remove one that has any.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EnforcedLimit } from "@holdfast/contracts/execution/limits";
 import { isErrno } from "@holdfast/kit/files";
@@ -45,8 +46,8 @@ export function filesFor(controller: Controller, version: 1 | 2, limits: Sandbox
 }
 
 export type RunCgroup = {
-  /** Moves a process, and with it all that it will start. */
-  attach(pid: number): void;
+  /** Moves a process, and with it all that it will start. The kernel takes some milliseconds for it, in which others go on. */
+  attach(pid: number): Promise<void>;
   /** Limits that the run has hit so far. */
   hit(): EnforcedLimit[];
   /** Kills what is in it, until nothing is, and removes it. Rejects when something of it does not end. */
@@ -73,8 +74,9 @@ export function createRunCgroup(
   }
   const paths = places.map(({ path }) => path);
   return {
-    attach: (pid) => {
-      for (const path of paths) writeFileSync(join(path, "cgroup.procs"), `${pid}`);
+    async attach(pid) {
+      // One after the other: only the first one waits for the kernel.
+      for (const path of paths) await writeFile(join(path, "cgroup.procs"), `${pid}`);
     },
     hit: () => places.flatMap(({ path, controllers }) => controllers.filter((one) => isHit[one](path))),
     remove: () => removeCgroups(paths),
