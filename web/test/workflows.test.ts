@@ -52,7 +52,7 @@ async function publish(name: string, source: string): Promise<string> {
 }
 
 const editorText = (page: Page) => page.getByRole("textbox", { name: "Workflow as YAML" });
-const mainButton = (page: Page, name: string | RegExp) => page.getByRole("main").getByRole("button", { name });
+const mainButton = (page: Page, name: string) => page.getByRole("main").getByRole("button", { name, exact: true });
 
 describe.skipIf(lacks("chromium"))("workflows", () => {
   it("DASH-06 FLOW-01 are built from an empty page, run, corrected after a failure and retried from there", async () => {
