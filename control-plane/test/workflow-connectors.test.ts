@@ -49,7 +49,15 @@ beforeEach(async () => {
 const client = () => owner.client(org.id);
 const turn = (changes: Partial<EngineOptions> = {}) =>
   continueRuns({
-    ...{ system, log, pollMs: 100, concurrency: 10, stepTimeoutMs: 30_000, runsPerOrg: 100 },
+    ...{
+      system,
+      log,
+      pollMs: 100,
+      concurrency: 10,
+      stepTimeoutMs: 30_000,
+      runsPerOrg: 100,
+      queue: "workflow-continuations",
+    },
     ...{ allowedNetworks: ["127.0.0.1"], gateway: { url: undefined, token: undefined } },
     askForSecret: askForSecrets({ system, signals }),
     ...changes,
@@ -149,9 +157,8 @@ describe("a connector in the worker", () => {
     const before = Date.now();
     await turn();
     const retried = (await eventsOf(run)).find(({ type }) => type === "node_retried");
-    expect(Date.parse((retried?.data as { notBefore: string }).notBefore) - before).toBeGreaterThanOrEqual(
-      3_000_000,
-    );
+    const { notBefore } = (retried?.data ?? {}) as { notBefore?: string };
+    expect(Date.parse(notBefore ?? "") - before).toBeGreaterThanOrEqual(3_000_000);
     service.next({ status: 422 });
     const refused = await start(comment(service.url, { retry: { attempts: 5, delay: "1s" } }));
     await turn();

@@ -6,7 +6,7 @@ import { explainNode } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { resolveClone } from "@holdfast/contracts/endpoints/nodes";
 import { temporaryAuthority } from "@holdfast/control-plane/identity/authority";
-import { holdfast } from "../lab/control.ts";
+import { holdfast } from "../lab/command.ts";
 import type { Lab } from "../lab/lab.ts";
 import { type RunningProgram, start } from "../lab/program.ts";
 import type { Fault } from "./fault.ts";

@@ -4,14 +4,12 @@
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@holdfast/contracts/client";
 import { type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
+import { holdfast } from "./command.ts";
 import { API_NAME, API_PORT, type Network } from "./network.ts";
 import { type Line, type RunningProgram, start } from "./program.ts";
 import { sshCommands } from "./ssh.ts";
-
-export const holdfast = fileURLToPath(new URL("../../../cli/bin/holdfast.mjs", import.meta.url));
 
 export type Control = {
   /** Of the api, as people have it. */

@@ -1,7 +1,7 @@
 // Certificates for whatever stands in front of the api, got as an operator gets them.
 
 import { join } from "node:path";
-import { holdfast } from "./control.ts";
+import { holdfast } from "./command.ts";
 import type { Network } from "./network.ts";
 import { start } from "./program.ts";
 

@@ -9,7 +9,7 @@ import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment"
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import type { AgentPicture } from "@holdfast/node-agent/diagnostics/explain";
 import { PATIENCE_SECONDS, until } from "../until.ts";
-import { holdfast } from "./control.ts";
+import { holdfast } from "./command.ts";
 import type { NetworkHost } from "./network.ts";
 import { type Line, type RunningProgram, start } from "./program.ts";
 

@@ -5,7 +5,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync }
 import { connect } from "node:net";
 import { join } from "node:path";
 import { PATIENCE_SECONDS, until } from "../until.ts";
-import { holdfast } from "./control.ts";
+import { holdfast } from "./command.ts";
 import type { Network, NetworkHost } from "./network.ts";
 import { type RunningProgram, start } from "./program.ts";
 

@@ -1,7 +1,7 @@
 // `holdfast agent …` on a host, as its operator types it, with what it prints and how it ends.
 
 import { execFile } from "node:child_process";
-import { holdfast } from "../lab/control.ts";
+import { holdfast } from "../lab/command.ts";
 import type { LabNode } from "../lab/node.ts";
 
 export type Refused = { code: string; message: string; next_step?: string };

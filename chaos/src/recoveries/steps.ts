@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import type { Fault } from "../faults/fault.ts";
-import { holdfast } from "../lab/control.ts";
+import { holdfast } from "../lab/command.ts";
 import type { Lab } from "../lab/lab.ts";
 import { type RunningProgram, start } from "../lab/program.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";

@@ -17,7 +17,7 @@ import type { Reply } from "./server.ts";
 /** A value that looks like nothing else, and is no text of the connectors. */
 export const SECRET = "s3cr3t-Zq81xW+/vv7-needle";
 
-export const loopback = networkOf(allowanceOf(["127.0.0.1"]));
+const loopback = networkOf(allowanceOf(["127.0.0.1"]));
 export const publicOnly = networkOf(allowanceOf([]));
 
 /** With a key, the network of loopback and time enough. */

@@ -10,8 +10,8 @@ import { connectionFailure, resolvedOrRefused } from "./failures.ts";
 import type { Network } from "./network.ts";
 import { failureOfStatus } from "./status.ts";
 
-export const MOST_REQUEST_BYTES = 512 * 1024;
-export const MOST_RESPONSE_BYTES = 256 * 1024;
+const MOST_REQUEST_BYTES = 512 * 1024;
+const MOST_RESPONSE_BYTES = 256 * 1024;
 
 export type SendOptions = { network: Network; signal: AbortSignal };
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Reply, standIn } from "../server.ts";
 import { codeOf, connectorSuite, run, SECRET, type Service, statusSuite } from "../suite.ts";
 
-/** Answers with what it got, as many test services do: the secret, too. */
+/** A service that returns what it got, as many test services do: the secret, too. */
 async function open(): Promise<Service> {
   const server = await standIn(({ headers, body }) => ({
     status: 200,
