@@ -91,7 +91,8 @@ export const connectorFailures = {
   },
   redirected: {
     title: "Redirected",
-    message: "The service redirects to another address, which is not followed: it would send the secret elsewhere.",
+    message:
+      "The service redirects to another address, which is not followed: it would send the secret elsewhere.",
     nextStep: "Use the address that the service redirects to.",
     retryable: false,
   },
