@@ -17,6 +17,20 @@ export function statesWhere<State extends string, Event extends string, Outcome>
   return statesOf(table).filter((state) => hasOutcome(table[state][event], state));
 }
 
+/** An outcome that changes the state says to which one; every other outcome is a word. */
+export function targetOf<State extends string>(outcome: { to: State } | string): State | undefined {
+  return typeof outcome === "object" ? outcome.to : undefined;
+}
+
+/** The states that the event changes. */
+export function statesChangedBy<
+  State extends string,
+  Event extends string,
+  Outcome extends { to: State } | string,
+>(table: TransitionTable<State, Event, Outcome>, event: Event): State[] {
+  return statesWhere(table, event, (outcome) => targetOf(outcome) !== undefined);
+}
+
 /** The states that some event leads out of. A row in any other state does not change again. */
 export function statesWithExit<State extends string, Event extends string, Outcome>(
   table: TransitionTable<State, Event, Outcome>,
@@ -26,6 +40,43 @@ export function statesWithExit<State extends string, Event extends string, Outco
     const targets = Object.values<Outcome>(table[state]).map(targetOf);
     return targets.some((target) => target !== undefined && target !== state);
   });
+}
+
+/** What `read` returns for the cell of the event and of the state in the column; `otherwise` where it returns nothing. */
+export function cellOf<State extends string, Event extends string, Outcome>(
+  table: TransitionTable<State, Event, Outcome>,
+  column: string,
+  event: Event,
+  read: (outcome: Outcome) => string | undefined,
+  otherwise?: ConstantSql,
+): ConstantSql {
+  const cases = statesOf(table).flatMap((state) => {
+    const value = read(table[state][event]);
+    return value === undefined ? [] : [[state, value] as const];
+  });
+  return caseOf(column, cases, otherwise);
+}
+
+/** What `read` returns for the cell of the event and of the state that are in these columns, for these events. */
+export function cellsOf<State extends string, Event extends string, Outcome>(
+  table: TransitionTable<State, Event, Outcome>,
+  { event, status }: { event: string; status: string },
+  events: readonly Event[],
+  read: (outcome: Outcome) => string | undefined,
+): ConstantSql {
+  return caseOf(
+    event,
+    events.map((one) => [one, cellOf(table, status, one, read)]),
+  );
+}
+
+/** The state after the event; where the table changes nothing, the state that is in the column. */
+export function stateAfterEvent<
+  State extends string,
+  Event extends string,
+  Outcome extends { to: State } | string,
+>(table: TransitionTable<State, Event, Outcome>, column: string, event: Event): ConstantSql {
+  return cellOf(table, column, event, (outcome) => targetOf(outcome), new ConstantSql(column));
 }
 
 /** `column = 'a'`, or `column IN ('a', 'b')`. */

@@ -4,9 +4,10 @@
 
 import type { ExecutionState } from "@holdfast/contracts/endpoints/executions";
 import { type Queryable, rowsOf } from "../../database/connect.ts";
+import { targetOf } from "../../mechanisms/transition-sql.ts";
 import { countReleased } from "./room.ts";
 import { byEvent, errorText, isCurrent, isKnownTo, isRepeated } from "./sql.ts";
-import { type ExecutionEvent, targetOf } from "./table.ts";
+import type { ExecutionEvent } from "./table.ts";
 
 export type ReportedResult = {
   requestId: string;

@@ -5,9 +5,10 @@
 
 import type { ExecutionState } from "@holdfast/contracts/endpoints/executions";
 import type { Tx } from "../../database/connect.ts";
+import { targetOf } from "../../mechanisms/transition-sql.ts";
 import { countReleased } from "./room.ts";
 import { byEvent, errorText, isInFlight } from "./sql.ts";
-import { type ExecutionEvent, targetOf } from "./table.ts";
+import type { ExecutionEvent } from "./table.ts";
 
 export type Cancelled = { id: string; status: ExecutionState; agent_id: string | null; ended: boolean };
 

@@ -5,9 +5,10 @@
 
 import type { ExecutionState } from "@holdfast/contracts/endpoints/executions";
 import { type Queryable, rowsOf } from "../../database/connect.ts";
+import { targetOf } from "../../mechanisms/transition-sql.ts";
 import { countReleased, lockAgents } from "./room.ts";
 import { byEvent, errorText, isCurrent, isKnownTo, withoutAgent } from "./sql.ts";
-import { type ExecutionEvent, INITIAL_STATUS, targetOf } from "./table.ts";
+import { type ExecutionEvent, INITIAL_STATUS } from "./table.ts";
 
 export type DeclinedRequest = {
   requestId: string;

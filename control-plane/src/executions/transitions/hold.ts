@@ -3,8 +3,9 @@
 // Locks: waits for the requests, in the order of their ids.
 
 import { ConstantSql, type Queryable, rowsOf } from "../../database/connect.ts";
+import { targetOf } from "../../mechanisms/transition-sql.ts";
 import { byEvent, isCurrent, isInFlight, isKnownTo, isRepeated, newLease } from "./sql.ts";
-import { type ExecutionEvent, targetOf } from "./table.ts";
+import type { ExecutionEvent } from "./table.ts";
 
 export type Held = {
   requestId: string;

@@ -3,8 +3,9 @@
 
 import type { ExecutionState } from "@holdfast/contracts/endpoints/executions";
 import type { Tx } from "../../database/connect.ts";
+import { targetOf } from "../../mechanisms/transition-sql.ts";
 import { byEvent, errorText, isInFlight, withoutAgent } from "./sql.ts";
-import { type ExecutionEvent, INITIAL_STATUS, targetOf } from "./table.ts";
+import { type ExecutionEvent, INITIAL_STATUS } from "./table.ts";
 
 const inFlight = isInFlight();
 const events: ExecutionEvent[] = ["revoke", "revoke_unsent"];

@@ -1,10 +1,9 @@
 // The transition table as SQL: conditions, new statuses and the fence of deliveries, for the statements in this folder. A
 // statement names its row `e` unless it says otherwise.
 
-import { type ExecutionState, executionStates } from "@holdfast/contracts/endpoints/executions";
 import type { executionOutcomes } from "@holdfast/contracts/execution/outcomes";
 import { ConstantSql } from "../../database/connect.ts";
-import { caseOf, isOneOf } from "../../mechanisms/transition-sql.ts";
+import { cellsOf, isOneOf, stateAfterEvent } from "../../mechanisms/transition-sql.ts";
 import { EXECUTION_LEASE_SECONDS } from "../settings.ts";
 import {
   type ExecutionEvent,
@@ -12,7 +11,6 @@ import {
   type Outcome,
   statusesChangedBy,
   statusesInFlight,
-  targetOf,
 } from "./table.ts";
 
 /** The event changes the status. */
@@ -30,34 +28,14 @@ export const isWaiting = (row = "e") =>
   new ConstantSql(`${isChangedBy("assign", row).text} AND ${row}.finished_at IS NULL AND ${row}.agent_id IS NULL`);
 
 /** The status of `e` after the event; where the table changes nothing, the status it has. */
-export const statusAfter = (event: ExecutionEvent) =>
-  byStatus("e.status", event, targetOf, new ConstantSql("e.status"));
+export const statusAfter = (event: ExecutionEvent) => stateAfterEvent(executionTable, "e.status", event);
 
 /** What `read` returns for the cell of the event and the status that are in these columns, for these events. */
-export function byEvent(
-  { event, status }: { event: string; status: string },
+export const byEvent = (
+  columns: { event: string; status: string },
   events: readonly ExecutionEvent[],
   read: (outcome: Outcome) => string | undefined,
-): ConstantSql {
-  return caseOf(
-    event,
-    events.map((one) => [one, byStatus(status, one, read)]),
-  );
-}
-
-function byStatus(
-  column: string,
-  event: ExecutionEvent,
-  read: (outcome: Outcome) => string | undefined,
-  otherwise?: ConstantSql,
-): ConstantSql {
-  const cell = (status: ExecutionState) => read(executionTable[status][event]);
-  const cases = executionStates.flatMap((status) => {
-    const value = cell(status);
-    return value === undefined ? [] : [[status, value] as const];
-  });
-  return caseOf(column, cases, otherwise);
-}
+) => cellsOf(executionTable, columns, events, read);
 
 /**
  * The fence: an agent speaks for the current delivery if the row is with it, was sent to it, and it names the generation. An

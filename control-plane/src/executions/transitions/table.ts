@@ -2,7 +2,7 @@
 // file are built from it (sql.ts). They are the only ones that write an execution's status.
 
 import { type ExecutionState, executionStates } from "@holdfast/contracts/endpoints/executions";
-import { statesWhere } from "../../mechanisms/transition-sql.ts";
+import { statesChangedBy } from "../../mechanisms/transition-sql.ts";
 
 /** What an agent reports is one of several events, by the fence in sql.ts: current, `_stale` or `_repeated`. */
 export const executionEvents = [
@@ -172,11 +172,8 @@ export const executionTable: Record<ExecutionState, Record<ExecutionEvent, Outco
   },
 };
 
-export const targetOf = (outcome: Outcome) => (typeof outcome === "object" ? outcome.to : undefined);
-
 /** The statuses that the event changes. */
-export const statusesChangedBy = (event: ExecutionEvent) =>
-  statesWhere(executionTable, event, (outcome) => typeof outcome === "object");
+export const statusesChangedBy = (event: ExecutionEvent) => statesChangedBy(executionTable, event);
 
 /** The status of a new request without an agent. */
 export const INITIAL_STATUS: ExecutionState = "pending";

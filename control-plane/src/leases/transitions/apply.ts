@@ -9,8 +9,9 @@ import type { TaskFailure } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { AuditActor } from "../../audit/record.ts";
 import { ConstantSql, type Queryable, rowsOf } from "../../database/connect.ts";
+import { targetOf } from "../../mechanisms/transition-sql.ts";
 import { byEvent, isEnded, isIn, isInitial } from "./sql.ts";
-import { type LeaseEvent, targetOf } from "./table.ts";
+import type { LeaseEvent } from "./table.ts";
 
 /** An event that was found, or requested by a person. */
 export type Happened = {

@@ -1,9 +1,9 @@
 // The transition table as SQL: conditions and new states for the statements in this folder. A statement names its row `l`
 // unless it says otherwise.
 
-import { type LeaseState, leaseStates } from "@holdfast/contracts/endpoints/leases";
+import type { LeaseState } from "@holdfast/contracts/endpoints/leases";
 import { ConstantSql } from "../../database/connect.ts";
-import { caseOf, isOneOf, literal } from "../../mechanisms/transition-sql.ts";
+import { cellsOf, isOneOf, literal, stateAfterEvent } from "../../mechanisms/transition-sql.ts";
 import {
   INITIAL_STATE,
   type LeaseEvent,
@@ -14,7 +14,6 @@ import {
   statesEnded,
   statesLeaving,
   statesOnHost,
-  targetOf,
 } from "./table.ts";
 
 /** The event changes the state. */
@@ -40,28 +39,10 @@ export const isIn = (column: string, ...states: LeaseState[]) => isOneOf(column,
 export const initialState = literal(INITIAL_STATE);
 
 /** The state of `l` after the event; where the table changes nothing, the state it has. */
-export const stateAfter = (event: LeaseEvent) => byState("l.status", event, targetOf, new ConstantSql("l.status"));
+export const stateAfter = (event: LeaseEvent) => stateAfterEvent(leaseTable, "l.status", event);
 
 /** What `read` returns for the cell of the event and the state that are in these columns. */
-export function byEvent(
-  { event, status }: { event: string; status: string },
+export const byEvent = (
+  columns: { event: string; status: string },
   read: (outcome: Outcome) => string | undefined,
-): ConstantSql {
-  return caseOf(
-    event,
-    leaseEvents.map((one) => [one, byState(status, one, read)]),
-  );
-}
-
-function byState(
-  column: string,
-  event: LeaseEvent,
-  read: (outcome: Outcome) => string | undefined,
-  otherwise?: ConstantSql,
-): ConstantSql {
-  const cases = leaseStates.flatMap((state) => {
-    const value = read(leaseTable[state][event]);
-    return value === undefined ? [] : [[state, value] as const];
-  });
-  return caseOf(column, cases, otherwise);
-}
+) => cellsOf(leaseTable, columns, leaseEvents, read);

@@ -2,7 +2,7 @@
 // built from it (sql.ts). They are the only ones that write a lease's status.
 
 import { type LeaseState, leaseStates } from "@holdfast/contracts/endpoints/leases";
-import { statesWhere } from "../../mechanisms/transition-sql.ts";
+import { statesChangedBy as changedBy } from "../../mechanisms/transition-sql.ts";
 
 export const leaseEvents = [
   /** A host with room was chosen, and its launch task is queued. */
@@ -212,11 +212,8 @@ export const leaseTable: Record<LeaseState, Row> = {
   },
 };
 
-export const targetOf = (outcome: Outcome) => (typeof outcome === "object" ? outcome.to : undefined);
-
 /** The states that the event changes. */
-export const statesChangedBy = (event: LeaseEvent) =>
-  statesWhere(leaseTable, event, (outcome) => typeof outcome === "object");
+export const statesChangedBy = (event: LeaseEvent) => changedBy(leaseTable, event);
 
 export const INITIAL_STATE: LeaseState = "requested";
 

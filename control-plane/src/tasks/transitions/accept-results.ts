@@ -4,8 +4,9 @@
 
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import { ConstantSql, type Queryable, rowsOf } from "../../database/connect.ts";
+import { targetOf } from "../../mechanisms/transition-sql.ts";
 import { byEvent, isCurrent, isRepeated } from "./sql.ts";
-import { type TaskEvent, targetOf } from "./table.ts";
+import type { TaskEvent } from "./table.ts";
 
 export type ResultEvent = TaskEvent & ("result_succeeded" | "result_failed" | "result_cancelled");
 

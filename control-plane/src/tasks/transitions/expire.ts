@@ -3,10 +3,10 @@
 
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { Sql } from "../../database/connect.ts";
-import { isOneOf } from "../../mechanisms/transition-sql.ts";
+import { isOneOf, targetOf } from "../../mechanisms/transition-sql.ts";
 import { commonFailure } from "../failures.ts";
 import { byEvent, isChangedBy, statusAfter } from "./sql.ts";
-import { openStatuses, statusesChangedBy, type TaskEvent, targetOf } from "./table.ts";
+import { openStatuses, statusesChangedBy, type TaskEvent } from "./table.ts";
 
 /** `routine`: requested by the system again and again. */
 export type Expired = { id: string; node_id: string; status: TaskStatus; routine: boolean };

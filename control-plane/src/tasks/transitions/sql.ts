@@ -1,11 +1,10 @@
 // The transition table as SQL: conditions, new statuses and the generation fence, for the statements in this folder. A
 // statement names its row `t` unless it says otherwise.
 
-import { type TaskStatus, taskStatuses } from "@holdfast/contracts/endpoints/tasks";
 import { LEASE_SECONDS } from "@holdfast/contracts/node/limits";
 import { ConstantSql } from "../../database/connect.ts";
-import { caseOf, isOneOf } from "../../mechanisms/transition-sql.ts";
-import { type Outcome, statusesChangedBy, statusesWith, type TaskEvent, targetOf, taskTable } from "./table.ts";
+import { cellsOf, isOneOf, stateAfterEvent } from "../../mechanisms/transition-sql.ts";
+import { type Outcome, statusesChangedBy, statusesWith, type TaskEvent, taskTable } from "./table.ts";
 
 /** The event changes the status. */
 export const isChangedBy = (event: TaskEvent, row = "t") => isOneOf(`${row}.status`, statusesChangedBy(event));
@@ -21,34 +20,14 @@ export const isWaiting = (row = "t") => isChangedBy("claim", row);
 export const isDelivered = (row = "t") => hasOutcome("claim", "renewed", row);
 
 /** The status of `t` after the event; where the table changes nothing, the status it has. */
-export const statusAfter = (event: TaskEvent) =>
-  byStatus("t.status", event, targetOf, new ConstantSql("t.status"));
+export const statusAfter = (event: TaskEvent) => stateAfterEvent(taskTable, "t.status", event);
 
 /** What `read` returns for the cell of the event and the status that are in these columns, for these events. */
-export function byEvent(
-  { event, status }: { event: string; status: string },
+export const byEvent = (
+  columns: { event: string; status: string },
   events: readonly TaskEvent[],
   read: (outcome: Outcome) => string | undefined,
-): ConstantSql {
-  return caseOf(
-    event,
-    events.map((one) => [one, byStatus(status, one, read)]),
-  );
-}
-
-function byStatus(
-  column: string,
-  event: TaskEvent,
-  read: (outcome: Outcome) => string | undefined,
-  otherwise?: ConstantSql,
-): ConstantSql {
-  const cell = (status: TaskStatus) => read(taskTable[status][event]);
-  const cases = taskStatuses.flatMap((status) => {
-    const value = cell(status);
-    return value === undefined ? [] : [[status, value] as const];
-  });
-  return caseOf(column, cases, otherwise);
-}
+) => cellsOf(taskTable, columns, events, read);
 
 /**
  * The generation fence: a node speaks for the current delivery if it names its generation. It may also name the next

@@ -3,7 +3,7 @@
 // They are the only ones that write a task's row.
 
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
-import { statesWhere, statesWithExit } from "../../mechanisms/transition-sql.ts";
+import { statesChangedBy, statesWhere, statesWithExit, targetOf } from "../../mechanisms/transition-sql.ts";
 
 /** What a node reports is one of three events, by the generation fence in sql.ts: current, `_stale` or `_repeated`. */
 export const taskEvents = [
@@ -123,11 +123,8 @@ export const INITIAL_STATUS: TaskStatus = "queued";
 /** The status of a task that its node claims as it is created. */
 export const CLAIMED_STATUS = requireTarget(taskTable[INITIAL_STATUS].claim);
 
-export const targetOf = (outcome: Outcome) => (typeof outcome === "object" ? outcome.to : undefined);
-
 /** The statuses that the event changes. */
-export const statusesChangedBy = (event: TaskEvent) =>
-  statesWhere(taskTable, event, (outcome) => typeof outcome === "object");
+export const statusesChangedBy = (event: TaskEvent) => statesChangedBy(taskTable, event);
 
 /** The statuses in which the event has this outcome. */
 export const statusesWith = (event: TaskEvent, outcome: Exclude<Outcome, object>) =>

@@ -1,12 +1,12 @@
 // Applies an event to a build: the one statement by which a build changes after it was claimed. The state under the lock and the
 // table decide what comes of it, so an event that two processes found, or that was found before another one happened, does no harm.
 
-import { type JenkinsBuildState, jenkinsBuildStates } from "@holdfast/contracts/endpoints/jenkins";
+import type { JenkinsBuildState } from "@holdfast/contracts/endpoints/jenkins";
 import type { TaskFailure } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { ConstantSql, type Queryable } from "../../../database/connect.ts";
-import { caseOf, isOneOf } from "../../../mechanisms/transition-sql.ts";
-import { type BuildEvent, type BuildOutcome, buildEvents, buildTable, targetOf } from "./table.ts";
+import { cellsOf, isOneOf, targetOf } from "../../../mechanisms/transition-sql.ts";
+import { type BuildEvent, buildEvents, buildTable } from "./table.ts";
 
 export type BuildHappened = {
   buildId: string;
@@ -23,22 +23,9 @@ export type AppliedBuild = {
   status: JenkinsBuildState;
 };
 
-const byCell = (read: (outcome: BuildOutcome) => string | undefined) =>
-  caseOf(
-    "h.event",
-    buildEvents.map((event) => [
-      event,
-      caseOf(
-        "b.status",
-        jenkinsBuildStates.flatMap((state) => {
-          const value = read(buildTable[state][event]);
-          return value === undefined ? [] : [[state, value] as const];
-        }),
-      ),
-    ]),
-  );
-const newStatus = byCell(targetOf);
-const outcome = byCell((one) => (typeof one === "object" ? "moved" : one));
+const columns = { event: "h.event", status: "b.status" };
+const newStatus = cellsOf(buildTable, columns, buildEvents, targetOf);
+const outcome = cellsOf(buildTable, columns, buildEvents, (one) => (typeof one === "object" ? "moved" : one));
 
 const becomes = (...states: JenkinsBuildState[]) => isOneOf("j.new_status", states);
 const becomesConnected = becomes("connected");

@@ -94,6 +94,4 @@ export const buildTable: Record<JenkinsBuildState, Row> = {
   ended: unchanged,
 };
 
-export const targetOf = (outcome: BuildOutcome) => (typeof outcome === "object" ? outcome.to : undefined);
-
 export const INITIAL_STATE: JenkinsBuildState = "claimed";
