@@ -1,13 +1,12 @@
 // Leases of the organization, newest first, as they change; with filters in the address bar.
 
-import { type Lease, type LeaseState, leaseStates } from "@holdfast/contracts/endpoints/leases";
+import { type Lease, leaseStates } from "@holdfast/contracts/endpoints/leases";
 import { leaseStateTitles } from "@holdfast/contracts/words/vm-titles";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { Button } from "../../design/controls/Button.tsx";
 import { Icon } from "../../design/controls/Icon.tsx";
-import { SelectField } from "../../design/forms/Field.tsx";
 import { PageHeader } from "../../design/layout/PageHeader.tsx";
 import { DetailsFooter, DisclosureRow } from "../../design/lists/DisclosureRow.tsx";
+import { ChoiceFilter, FilterLine, isFiltered } from "../../design/lists/FilterLine.tsx";
 import { ListCard } from "../../design/lists/ListCard.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { When } from "../../design/values/When.tsx";
@@ -25,7 +24,6 @@ export function LeasesPage() {
   const navigate = route.useNavigate();
   const listing = useLeases(filters);
   const change = (next: LeaseFilters) => void navigate({ search: next, replace: true });
-  const filtered = Object.keys(filters).length > 0;
   return (
     <>
       <PageHeader
@@ -38,33 +36,18 @@ export function LeasesPage() {
       >
         Each lease is one VM, from the request until nothing of it is left on a host. <LiveMark />
       </PageHeader>
-      <div className="mb-4 flex flex-wrap items-end gap-3">
-        <SelectField
+      <FilterLine filters={filters} onChange={change}>
+        <ChoiceFilter
           label="State"
-          value={filters.status ?? ""}
-          onChange={(event) => {
-            const { status: _, ...rest } = filters;
-            const chosen = event.currentTarget.value as LeaseState | "";
-            change(chosen === "" ? rest : { ...rest, status: chosen });
-          }}
-        >
-          <option value="">All</option>
-          {leaseStates.map((state) => (
-            <option key={state} value={state}>
-              {leaseStateTitles[state].title}
-            </option>
-          ))}
-        </SelectField>
-        {filtered && (
-          <Button look="quiet" onClick={() => change({})}>
-            Clear filters
-          </Button>
-        )}
-      </div>
+          value={filters.status}
+          choices={leaseStates.map((state) => [state, leaseStateTitles[state].title])}
+          onChoose={(status) => change({ ...filters, status })}
+        />
+      </FilterLine>
       <ListCard
         title="Leases"
         listing={listing}
-        empty={filtered ? "No lease matches these filters." : "No VM has been requested yet."}
+        empty={isFiltered(filters) ? "No lease matches these filters." : "No VM has been requested yet."}
         row={(lease, row) => <LeaseRow key={lease.id} lease={lease} {...row} />}
       />
     </>

@@ -1,12 +1,11 @@
 // Runs of all workflows, newest first, as they run; with filters in the address bar.
 
 import { codeOf } from "@holdfast/contracts/client";
-import { type RunState, runStates } from "@holdfast/contracts/endpoints/runs";
+import { runStates } from "@holdfast/contracts/endpoints/runs";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { Button } from "../../design/controls/Button.tsx";
-import { SelectField } from "../../design/forms/Field.tsx";
 import { SettlingField } from "../../design/forms/SettlingField.tsx";
 import { PageHeader } from "../../design/layout/PageHeader.tsx";
+import { ChoiceFilter, FilterLine, isFiltered } from "../../design/lists/FilterLine.tsx";
 import { ListCard } from "../../design/lists/ListCard.tsx";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { useWorkflowNames } from "../workflows/queries.ts";
@@ -22,7 +21,7 @@ export function RunsPage() {
   const navigate = route.useNavigate();
   const listing = useRuns(filters);
   const change = (next: RunFilters) => void navigate({ search: next, replace: true });
-  const filtered = Object.keys(filters).length > 0;
+  const { data: workflows } = useWorkflowNames();
   // An id that does not exist is no failure of the page.
   const missing = filters.id !== undefined && codeOf(listing.error) === "not_found";
   const shown = missing ? { ...listing, error: null, items: [] } : listing;
@@ -38,79 +37,33 @@ export function RunsPage() {
       >
         Runs of all workflows, newest first. <LiveMark />
       </PageHeader>
-      <div className="mb-4 flex flex-wrap items-end gap-3">
-        <StateFilter filters={filters} onChange={change} />
-        <WorkflowFilter filters={filters} onChange={change} />
+      <FilterLine filters={filters} onChange={change}>
+        <ChoiceFilter
+          label="State"
+          value={filters.status}
+          choices={runStates.map((state) => [state, runMarks[state].word])}
+          onChoose={(status) => change({ ...filters, status })}
+        />
+        <ChoiceFilter
+          label="Workflow"
+          value={filters.workflow_id}
+          choices={(workflows ?? []).map(({ id, name }) => [id, name])}
+          onChoose={(workflow_id) => change({ ...filters, workflow_id })}
+        />
         <SettlingField
           label="Run id"
           value={filters.id ?? ""}
           placeholder="Paste the id of a run"
           className="w-80 max-w-full"
-          onSettle={(id) => {
-            const { id: _, ...rest } = filters;
-            change(id === "" ? rest : { ...rest, id });
-          }}
+          onSettle={(id) => change({ ...filters, id: id || undefined })}
         />
-        {filtered && (
-          <Button look="quiet" onClick={() => change({})}>
-            Clear filters
-          </Button>
-        )}
-      </div>
+      </FilterLine>
       <ListCard
         title="Runs"
         listing={shown}
-        empty={filtered ? "No run matches these filters." : "No workflow has run yet."}
+        empty={isFiltered(filters) ? "No run matches these filters." : "No workflow has run yet."}
         row={(run, row) => <RunRow key={run.id} run={run} {...row} />}
       />
     </>
-  );
-}
-
-type FilterProps = { filters: RunFilters; onChange: (next: RunFilters) => void };
-
-function StateFilter({ filters, onChange }: FilterProps) {
-  return (
-    <SelectField
-      label="State"
-      value={filters.status ?? ""}
-      onChange={(event) => {
-        const { status: _, ...rest } = filters;
-        const chosen = event.currentTarget.value as RunState | "";
-        onChange(chosen === "" ? rest : { ...rest, status: chosen });
-      }}
-    >
-      <option value="">All</option>
-      {runStates.map((state) => (
-        <option key={state} value={state}>
-          {runMarks[state].word}
-        </option>
-      ))}
-    </SelectField>
-  );
-}
-
-function WorkflowFilter({ filters, onChange }: FilterProps) {
-  const { data: workflows = [] } = useWorkflowNames();
-  const known = workflows.some(({ id }) => id === filters.workflow_id);
-  return (
-    <SelectField
-      label="Workflow"
-      value={filters.workflow_id ?? ""}
-      className="max-w-full"
-      onChange={(event) => {
-        const { workflow_id: _, ...rest } = filters;
-        const chosen = event.currentTarget.value;
-        onChange(chosen === "" ? rest : { ...rest, workflow_id: chosen });
-      }}
-    >
-      <option value="">All</option>
-      {filters.workflow_id && !known && <option value={filters.workflow_id}>{filters.workflow_id}</option>}
-      {workflows.map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name}
-        </option>
-      ))}
-    </SelectField>
   );
 }
