@@ -221,7 +221,7 @@ describe("holdfast agent connect", () => {
 
   it.for([
     [["--max-in-flight", "0"], /whole number from 1 to 1000/],
-    [["--connectors", "github"], /no connector github/],
+    [["--connectors", "pager"], /no connector pager/],
     [["--pairing-token", "x.y"], /--api-base is missing/],
     [["--tags", "x".repeat(129)], /up to 128 characters/],
   ] as const)("EXEC-08 refuses what makes no sense: %j", async ([args, why]) => {
