@@ -2,6 +2,7 @@
 
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { UnhandledErrors } from "./scripts/second-run.mjs";
 import { SlowestFiles } from "./scripts/slowest-files.ts";
 
 /**
@@ -47,7 +48,7 @@ export default defineConfig({
     globalSetup: ["testkit/database/global-setup.ts"],
     // Two more than there are cores: most files wait for processes that they started.
     maxWorkers: 4,
-    reporters: ["default", "json", new SlowestFiles()],
+    reporters: ["default", "json", new SlowestFiles(), new UnhandledErrors()],
     outputFile: { json: "test-output/results.json" },
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -9,8 +9,12 @@ import { join } from "node:path";
 import { facilities } from "./facilities.mjs";
 import { endLeftovers } from "./leftovers.mjs";
 import { node, prepare, root, run, withOwnNode } from "./prepare.mjs";
+import { countTests, failures, filesForSecondRun } from "./second-run.mjs";
 
 const report = join(root, "test-output/results.json");
+const secondReport = join(root, "test-output/second-results.json");
+const unhandledErrors = join(root, "test-output/unhandled-errors.json");
+let interrupted = false;
 const chosen = process.argv.slice(2);
 
 try {
@@ -22,18 +26,42 @@ try {
 }
 
 const checked = chosen.length > 0 || (await show(node, ["scripts/check.mjs"])) === 0;
-rmSync(report, { force: true });
+for (const path of [report, unhandledErrors, secondReport]) rmSync(path, { force: true });
 mkdirSync(join(root, "test-output"), { recursive: true });
-// Short: sockets are made below a directory of this name, and their paths are limited.
-const mark = `holdfast-tests-${randomBytes(4).toString("hex").slice(1)}`;
-const vitest = join(root, "node_modules/vitest/vitest.mjs");
-const tested = await show(node, [vitest, "run", ...chosen], { HOLDFAST_TEST_RUN: mark });
-const left = await endLeftovers(mark);
-// Its own tear-down has removed it unless the run was interrupted.
-rmSync(join(tmpdir(), mark), { recursive: true, force: true, maxRetries: 5 });
-for (const line of left) process.stdout.write(`The tests left a process behind, which was killed: ${line}\n`);
+const first = await runTests(chosen);
+const canRunAgain = chosen.length === 0 && !first.passed && !interrupted;
+const again = canRunAgain ? filesForSecondRun(readReport(report), readReport(unhandledErrors), root) : [];
+const second = again.length > 0 ? await runAlone(again) : undefined;
+const passed = second ? second.passed && first.left.length === 0 : first.passed;
 summarise();
-process.exit(checked && tested === 0 && left.length === 0 ? 0 : 1);
+process.exit(checked && passed ? 0 : 1);
+
+/** A run that leaves a process behind has failed. */
+async function runTests(args) {
+  // Short: sockets are made below a directory of this name, and their paths are limited.
+  const mark = `holdfast-tests-${randomBytes(4).toString("hex").slice(1)}`;
+  const vitest = join(root, "node_modules/vitest/vitest.mjs");
+  const code = await show(node, [vitest, "run", ...args], { HOLDFAST_TEST_RUN: mark });
+  const left = await endLeftovers(mark);
+  // Its own tear-down has removed it unless the run was interrupted.
+  rmSync(join(tmpdir(), mark), { recursive: true, force: true, maxRetries: 5 });
+  for (const line of left) process.stdout.write(`The tests left a process behind, which was killed: ${line}\n`);
+  return { passed: code === 0 && left.length === 0, left };
+}
+
+function runAlone(files) {
+  process.stdout.write(`\n${files.length} of the files failed and run again, alone: ${files.join(", ")}\n`);
+  const reporting = ["--reporter=default", "--reporter=json", `--outputFile.json=${secondReport}`];
+  return runTests([...files, ...reporting, "--maxWorkers=1"]);
+}
+
+function readReport(path) {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
 
 /** Only root can install, and only what is missing; for others it is listed at the end. */
 async function installDebianPackages() {
@@ -51,9 +79,16 @@ function show(command, args, environment = {}) {
   return new Promise((resolve) => {
     const env = { ...withOwnNode(), ...environment };
     const child = spawn(command, args, { cwd: root, stdio: "inherit", env });
-    for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-    process.on("SIGINT", () => {});
-    child.on("exit", (code) => resolve(code ?? 1));
+    const pass = (signal) => {
+      interrupted = true;
+      // Ctrl-C reaches the child by itself.
+      if (signal !== "SIGINT") child.kill(signal);
+    };
+    for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"]) process.on(signal, pass);
+    child.on("exit", (code) => {
+      for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"]) process.off(signal, pass);
+      resolve(code ?? 1);
+    });
   });
 }
 
@@ -62,10 +97,15 @@ function summarise() {
   for (const [name, { covers, remedy }] of absent) {
     process.stdout.write(`Not run without ${name}: ${covers}. To run it: ${remedy}\n`);
   }
-  try {
-    const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, "utf8"));
-    process.stdout.write(`${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests} skipped\n`);
-  } catch {
+  const all = readReport(report);
+  if (!all) {
     process.stdout.write("The test run ended without a report.\n");
+    return;
   }
+  if (second) {
+    process.stdout.write("Judged by a second run, alone. The first run failed with:\n");
+    for (const line of failures(all, root)) process.stdout.write(`  ${line}\n`);
+  }
+  const { passed, failed, skipped } = countTests(all, second && readReport(secondReport));
+  process.stdout.write(`${passed} passed, ${failed} failed, ${skipped} skipped\n`);
 }

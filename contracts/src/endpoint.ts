@@ -43,6 +43,10 @@ export type Endpoint<
   /** Absent: the answer is 204 without a body. */
   answer?: Answer;
   errors?: readonly ErrorCode[];
+  /** The body is taken as it was sent, whatever its type and form. */
+  rawBody?: boolean;
+  /** What an unknown id in the path gets, where that is not `not_found`. */
+  unknownId?: ErrorCode;
   /** Bytes of the body, where more than the listener's usual limit is needed. */
   bodyLimit?: number;
   /** Error codes in capitals, where callers of another system expect them. */

@@ -27,17 +27,20 @@ const byAccess: Record<Exclude<Access, object> | "scope", readonly ErrorCode[]> 
 };
 
 /** A GET has no body that is read, and changes nothing that another site could want changed. */
-const ofBodies: readonly ErrorCode[] = ["malformed_json", "body_too_large", "unsupported_media_type"];
+function ofBody({ method, rawBody }: Endpoint): readonly ErrorCode[] {
+  if (method === "GET") return [];
+  return rawBody ? ["body_too_large"] : ["malformed_json", "body_too_large", "unsupported_media_type"];
+}
 
 export function refusalsOf(endpoint: Endpoint): ErrorCode[] {
   const codes = new Set<ErrorCode>([
     ...always,
     ...byAccess[accessKind(endpoint.access)],
     ...(choosesOrg(endpoint) ? (["organization_required"] as const) : []),
-    ...(endpoint.method === "GET" ? [] : ofBodies),
+    ...ofBody(endpoint),
     ...(takesInput(endpoint) ? (["invalid_request"] as const) : []),
     ...(checksOrigin(endpoint.access, endpoint.method) ? (["origin_refused"] as const) : []),
-    ...(endpoint.params && takesForeignIds(endpoint.access) ? (["not_found"] as const) : []),
+    ...(endpoint.params && takesForeignIds(endpoint.access) ? [endpoint.unknownId ?? "not_found"] : []),
     ...(endpoint.creates ? (["idempotency_key_reused"] as const) : []),
     ...(endpoint.errors ?? []),
   ]);

@@ -174,12 +174,12 @@ describe("an open page", () => {
 
   it("SEC-01 is refused to a token that may not read all that is told there", async () => {
     const tokenOf = async (scopes: Scope[]) => {
-      const body = { name: scopes.join(" "), role: "member" as const, scopes };
+      const body = { name: `${scopes.length} scopes`, role: "member" as const, scopes };
       return (await api.operator(home.id)(createToken, { body })).token;
     };
     const all: Scope[] = [
       ...(["nodes:read", "tasks:read", "allocations:read", "agents:read", "executions:read"] as const),
-      "leases:read",
+      ...(["leases:read", "workflows:read"] as const),
     ];
     const narrow = await tokenOf(["org:read", ...all.slice(1)]);
     expect(await open({ token: narrow }).opened).toEqual({ status: 403, code: "forbidden" });

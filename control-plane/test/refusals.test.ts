@@ -43,6 +43,7 @@ const withIds = (path: string, id: string) => path.replace("{org_id}", org.id).r
 const search: Record<string, string> = {
   readLeaseOutput: `?command_id=${uuidv7()}`,
   findLogs: `?id=${uuidv7()}`,
+  listRecentRuns: `?workflow_ids=${uuidv7()}`,
 };
 
 /** What a good request looks like, of somebody who may. */
@@ -78,6 +79,7 @@ function* wrong(endpoint: Endpoint): Generator<RawRequest> {
   const more = good.path.includes("?") ? "&" : "?";
   yield but({}, { path: `${good.path}${more}nobody_knows=1` });
   yield but({}, { path: endpoint.path.replace(/\{\w+\}/g, "7") });
+  yield but({}, { path: endpoint.path.replace(/\{\w+\}/g, "7".repeat(99)) });
   for (const name of Object.keys(endpoint.query?.shape ?? {}))
     yield but({}, { path: `${good.path}${more}${name}=&${name}=` });
   if (endpoint.method === "GET") return;

@@ -169,7 +169,7 @@ describe("a state", () => {
   it("FLOW-02 of a run is written by the statements of its transition table only", () => {
     const folder = "control-plane/src/workflows/runs/transitions";
     expect(writersOf("workflow_runs", "status")).toEqual(
-      ["append", "claim", "create"].map((name) => `${folder}/${name}.ts`),
+      ["append", "claim", "create", "retry"].map((name) => `${folder}/${name}.ts`),
     );
     for (const column of ["cursor", "last_seq", "claim", "finished_at"]) {
       for (const path of writersOf("workflow_runs", column)) expect(path).toContain(`${folder}/`);

@@ -66,6 +66,9 @@ const platformTables = [
   "users",
 ];
 
+/** Of tenants, and closed to the application role: only the system writes and reads them. */
+const systemTables = ["workflow_step_secrets"];
+
 let api: TestApi;
 let ours: TestOrg;
 let theirs: TestOrg;
@@ -151,6 +154,9 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   await superuser`
     INSERT INTO workflow_run_signals (run_id, org_id, node, approved, output, sender_name)
     VALUES (${run.id}, ${org.id}, 'a', true, 'null', 'somebody')`;
+  await superuser`
+    INSERT INTO workflow_step_secrets (id, org_id, run_id, node, attempt, public_key)
+    VALUES (${uuidv7()}, ${org.id}, ${run.id}, 'a', 1, '')`;
   return {
     run_id: run.id,
     trigger_id: triggers[0]?.id ?? "",
@@ -287,6 +293,8 @@ async function tenantTables(): Promise<Table[]> {
     ORDER BY 1`;
 }
 
+const readableTables = async () => (await tenantTables()).filter(({ name }) => !systemTables.includes(name));
+
 describe("in the database", () => {
   it("SEC-01 knows every table as a tenant's or the platform's", async () => {
     const all = await superuser<{ name: string }[]>`
@@ -310,7 +318,7 @@ describe("in the database", () => {
   });
 
   it("SEC-01 shows the application role the rows of its own organization only", async () => {
-    for (const { name, column } of await tenantTables()) {
+    for (const { name, column } of await readableTables()) {
       const seen = await withOrg(app, ours.id, (tx) => tx`SELECT DISTINCT ${tx(column)} AS org FROM ${tx(name)}`);
       expect(
         seen.map((row) => row["org"]),
@@ -320,7 +328,7 @@ describe("in the database", () => {
   });
 
   it("SEC-01 shows nothing when no organization is set", async () => {
-    for (const { name } of await tenantTables()) {
+    for (const { name } of await readableTables()) {
       const [row] = await app`SELECT count(*)::int AS n FROM ${app(name)}`;
       expect(row?.["n"], name).toBe(0);
     }
@@ -371,8 +379,8 @@ describe("in the database", () => {
     }
   });
 
-  it("SEC-01 closes the platform's tables to the application role", async () => {
-    for (const name of platformTables.filter((table) => table !== "users")) {
+  it("SEC-01 closes the tables of platform and system to the application role", async () => {
+    for (const name of [...platformTables.filter((table) => table !== "users"), ...systemTables]) {
       const refused = await app`SELECT FROM ${app(name)}`.catch((error: { code: string }) => error.code);
       expect(refused, name).toBe("42501");
     }
@@ -427,6 +435,7 @@ describe("over HTTP", () => {
     createAllocationGrant: { user_id: uuidv7() },
     transferAllocation: { owner_id: uuidv7() },
     updateMemberQuota: { limit: 1 },
+    setJenkinsToken: { api_token: "another token" },
     rotateSecret: { value: "another value" },
     updateHost: { enabled: false },
     cleanHost: {},
@@ -490,9 +499,11 @@ describe("over HTTP", () => {
       (one) => one.method === "GET" && !one.params && one.access !== "operator",
     );
     expect(listings.length).toBeGreaterThan(4);
+    // Listings of what belongs to an id: log lines, runs of workflows.
+    const asked = { id: foreign["node_id"], workflow_ids: foreign["workflow_id"] };
     for (const endpoint of listings) {
-      // Log lines are listed by an id in them.
-      const query = "id" in (endpoint.query?.shape ?? {}) ? `?id=${foreign["node_id"]}` : "";
+      const name = Object.keys(asked).find((one) => one in (endpoint.query?.shape ?? {})) as keyof typeof asked;
+      const query = name ? `?${name}=${asked[name]}` : "";
       const headers = { authorization: `Bearer ${token}` };
       const response = await fetch(api.url + endpoint.path + query, { headers });
       const text = await response.text();

@@ -19,7 +19,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { connectTestAgent } from "../../testkit/api/agents.ts";
-import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { seedFleet } from "../../testkit/api/fleet.ts";
 import { IMAGE } from "../../testkit/api/leases.ts";
 import { enrollTestNode, heartbeatOf, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
@@ -27,6 +27,7 @@ import { enrollGateway, SERVICE_TOKEN } from "../../testkit/api/services.ts";
 import { leaseOn } from "../../testkit/api/vm-hosts.ts";
 import { violationsOf } from "../../testkit/browser/axe.ts";
 import { openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 
 const { visit } = openChromium();
@@ -218,10 +219,7 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     await openRoles(api.database)
       .superuser`UPDATE allocations SET status = 'active', home = '/home/alice', active_at = now()`;
     ({ page } = await visit());
-    await page.goto(`${api.url}/`);
-    await page.getByLabel("Email").fill("ada@reef.example");
-    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
+    await signIn(page, `${api.url}/`, "ada@reef.example");
     await page.locator("#main h1").waitFor();
   });
 

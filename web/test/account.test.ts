@@ -18,6 +18,7 @@ import {
   type TestOrg,
 } from "../../testkit/api/api.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 
 const { visit } = openChromium();
 let api: TestApi;
@@ -37,13 +38,7 @@ beforeEach(async () => {
   elsewhere = await addMember(api, org, email, "owner");
 });
 
-async function signIn(page: Page, path: string, password = PASSWORD): Promise<void> {
-  await page.goto(`${api.url}${path}`);
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Main" }).waitFor();
-}
+const open = (page: Page, path: string, password = PASSWORD) => signIn(page, `${api.url}${path}`, email, password);
 
 const isSignedIn = (browser: Browser) =>
   browser
@@ -63,7 +58,7 @@ const issue = async (by: Browser) => {
 describe.skipIf(lacks("chromium"))("the account page", () => {
   it("SEC-03 lists the sessions, marks this one, and ends another", async () => {
     const { page, complaints } = await visit();
-    await signIn(page, "/account");
+    await open(page, "/account");
     const rows = page.getByRole("table", { name: "Sessions" }).getByRole("row");
     await page.getByText("this one").waitFor();
     expect(await rows.count()).toBe(3);
@@ -81,7 +76,7 @@ describe.skipIf(lacks("chromium"))("the account page", () => {
   it("SEC-03 changes the password, revokes tokens if chosen, and keeps this browser signed in", async () => {
     const { token } = await issue(elsewhere);
     const { page } = await visit();
-    await signIn(page, "/account");
+    await open(page, "/account");
     await page.getByLabel("Current password").fill(PASSWORD);
     await page.getByLabel("New password").fill("something else entirely");
     const form = page.getByRole("form", { name: "Change password" });
@@ -100,7 +95,7 @@ describe.skipIf(lacks("chromium"))("the account page", () => {
   it("SEC-03 signs out everywhere, with the offer to revoke tokens", async () => {
     await issue(elsewhere);
     const { page } = await visit();
-    await signIn(page, "/account");
+    await open(page, "/account");
     await page.getByRole("button", { name: "Sign out everywhere" }).click();
     const dialog = page.getByRole("alertdialog", { name: "Sign out everywhere?" });
     await dialog.getByText("Also revoke what I made").waitFor();
@@ -117,7 +112,7 @@ describe.skipIf(lacks("chromium"))("removing or demoting a member", () => {
     const leaver = await addMember(api, org, `bob-${count}@tidewater.example`, "admin");
     await issue(leaver);
     const { page } = await visit();
-    await signIn(page, "/organization/members");
+    await open(page, "/organization/members");
     await page.getByRole("button", { name: `Actions for bob-${count}` }).click();
     await page.getByRole("menuitem", { name: "Change role" }).click();
     await page.getByRole("dialog").getByLabel("Role").selectOption("member");

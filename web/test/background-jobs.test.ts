@@ -3,9 +3,10 @@
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { addMember, createOrg, PASSWORD, redeem, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { addMember, createOrg, redeem, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { violationsOf } from "../../testkit/browser/axe.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 
 const { visit } = openChromium();
@@ -18,10 +19,7 @@ beforeAll(async () => {
 async function openAs(email: string, path: string) {
   const visited = await visit();
   const { page } = visited;
-  await page.goto(`${api.url}${path}`);
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await signIn(page, `${api.url}${path}`, email);
   return visited;
 }
 

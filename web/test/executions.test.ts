@@ -4,9 +4,10 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { connectTestAgent, stepOf } from "../../testkit/api/agents.ts";
-import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { enrollGateway, SERVICE_TOKEN, type TestGateway } from "../../testkit/api/services.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 
 const { visit } = openChromium();
 let api: TestApi;
@@ -24,18 +25,12 @@ beforeAll(async () => {
   gateway = await enrollGateway(api);
 });
 
-async function signIn(page: Page, email: string, path = "/agents"): Promise<void> {
-  await page.goto(`${api.url}${path}`);
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Main" }).waitFor();
-}
+const open = (page: Page, email: string, path = "/agents") => signIn(page, `${api.url}${path}`, email);
 
 describe.skipIf(lacks("chromium"))("agents and executions", () => {
   it("DASH-06 EXEC-08 pairs an agent with a line to copy, watches its step, and revokes it", async () => {
     const { page, complaints } = await visit();
-    await signIn(page, "owner@tidewater.example");
+    await open(page, "owner@tidewater.example");
     await page.getByText("No agents yet").waitFor();
     await page.getByRole("button", { name: "Pair an agent" }).first().click();
     await page.getByLabel("Tags").fill("east, group:alpha");
@@ -93,7 +88,7 @@ describe.skipIf(lacks("chromium"))("agents and executions", () => {
     const verdict = await agent.request({ selectorTag: "north", waitMs: 600_000, nodeId: "deploy" });
     expect(verdict.state).toBe("pending");
     const { page, complaints } = await visit();
-    await signIn(page, "owner@tidewater.example", "/executions?status=pending");
+    await open(page, "owner@tidewater.example", "/executions?status=pending");
     await page.getByRole("button", { name: /^deploy/ }).click();
     await page.getByRole("link", { name: "Open execution" }).click();
     await page.getByRole("heading", { name: "Waiting for an agent" }).waitFor();
@@ -113,7 +108,7 @@ describe.skipIf(lacks("chromium"))("agents and executions", () => {
     const agent = await connectTestAgent(api, gateway, { orgId, name: "south-1" });
     await agent.request(stepOf(orgId, { nodeId: "lint" }));
     const { page } = await visit();
-    await signIn(page, "member@tidewater.example");
+    await open(page, "member@tidewater.example");
     await page.getByText("south-1").waitFor();
     expect(await page.getByRole("button", { name: "Pair an agent" }).count()).toBe(0);
     await page.getByRole("button", { name: "Actions for agent south-1" }).click();

@@ -5,17 +5,11 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../../control-plane/src/database/connect.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import {
-  addMember,
-  createOrg,
-  PASSWORD,
-  startTestApi,
-  type TestApi,
-  type TestOrg,
-} from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { classifyAll, RACK, retireFleet, seedFleet } from "../../testkit/api/fleet.ts";
 import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
 import { keepScreenshot, openChromium, pick } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 
 const { visit } = openChromium();
@@ -27,11 +21,8 @@ let complaints: string[];
 
 const SIZE = 2_000;
 
-async function signIn(at: Page, path: string): Promise<void> {
-  await at.goto(`${api.url}${path}`);
-  await at.getByLabel("Email").fill("night@reef.example");
-  await at.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await at.getByRole("button", { name: "Sign in" }).click();
+async function open(at: Page, path: string): Promise<void> {
+  await signIn(at, `${api.url}${path}`, "night@reef.example");
   await at.locator("canvas").waitFor();
 }
 
@@ -49,7 +40,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
       return rack === 12 ? { status: "draining" } : {};
     });
     ({ page, complaints } = await visit());
-    await signIn(page, "/nodes");
+    await open(page, "/nodes");
   });
 
   const fleet = () => page.getByRole("region", { name: "The fleet" });
@@ -147,7 +138,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     "fits a telephone in %s, where a touch says which node it is",
     async (colorScheme) => {
       const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme, hasTouch: true });
-      await signIn(narrow.page, "/nodes");
+      await open(narrow.page, "/nodes");
       await narrow.page.getByText(/are unhealthy/).waitFor();
       const overflow = await narrow.page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
       expect(overflow).toBeLessThanOrEqual(0);

@@ -5,9 +5,10 @@ import { addJenkinsController } from "@holdfast/contracts/endpoints/jenkins";
 import { setLeaseLabel } from "@holdfast/contracts/endpoints/leases";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { IMAGE } from "../../testkit/api/leases.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { startController } from "../../testkit/jenkins/controller.ts";
 
 const { visit } = openChromium();
@@ -34,10 +35,7 @@ beforeAll(async () => {
 describe.skipIf(lacks("chromium"))("Jenkins controllers", () => {
   it("DASH-05 VM-06 VM-09 show state, last poll and what to do, and lead to queue, builds and leases", async () => {
     const { page, complaints } = await visit();
-    await page.goto(`${api.url}/jenkins`);
-    await page.getByLabel("Email").fill("owner@tidewater.example");
-    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
+    await signIn(page, `${api.url}/jenkins`, "owner@tidewater.example");
     await page.getByRole("heading", { name: "Jenkins", level: 1 }).waitFor();
     await page.getByRole("region", { name: "old" }).getByText("Access refused").waitFor();
     await page.getByRole("region", { name: "old" }).getByText("Create a new API token").waitFor();

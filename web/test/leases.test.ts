@@ -5,11 +5,12 @@ import { createLease, getLease } from "@holdfast/contracts/endpoints/leases";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { IMAGE } from "../../testkit/api/leases.ts";
 import { enrollTestNode, type TestNode } from "../../testkit/api/nodes.ts";
 import { reportVms } from "../../testkit/api/vm-hosts.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 
 const { visit } = openChromium();
 let api: TestApi;
@@ -27,18 +28,12 @@ beforeAll(async () => {
   await api.operator(orgId)(addImage, { body: { id: IMAGE.id, sha256: IMAGE.sha256 } });
 });
 
-async function signIn(page: Page, email: string, path: string): Promise<void> {
-  await page.goto(`${api.url}${path}`);
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Main" }).waitFor();
-}
+const open = (page: Page, email: string, path: string) => signIn(page, `${api.url}${path}`, email);
 
 describe.skipIf(lacks("chromium"))("hosts and leases", () => {
   it("DASH-05 leads from /ui to hosts with platform, accelerator, capacity and images, which can be disabled", async () => {
     const { page, complaints } = await visit();
-    await signIn(page, "owner@tidewater.example", "/ui");
+    await open(page, "owner@tidewater.example", "/ui");
     await page.getByRole("heading", { name: "Hosts", level: 1 }).waitFor();
     const host = page.getByRole("region", { name: "rack-1" });
     await host.getByText("linux/debian/x64").waitFor();
@@ -59,7 +54,7 @@ describe.skipIf(lacks("chromium"))("hosts and leases", () => {
     const { page, complaints } = await visit();
     const client = api.operator(orgId);
     const waiting = await client(createLease, { body: { image_id: IMAGE.id, arch: "arm64" } });
-    await signIn(page, "owner@tidewater.example", `/leases/${waiting.id}`);
+    await open(page, "owner@tidewater.example", `/leases/${waiting.id}`);
     await page.getByText("It is x64, and the lease needs arm64.").waitFor();
     await keepScreenshot(page, "lease-waiting");
     const placed = await client(createLease, { body: { image_id: IMAGE.id, profile: "tiny" } });
@@ -80,7 +75,7 @@ describe.skipIf(lacks("chromium"))("hosts and leases", () => {
 
   it("DASH-05 shows a member hosts and leases, and nothing to change them", async () => {
     const { page } = await visit();
-    await signIn(page, "member@tidewater.example", "/hosts");
+    await open(page, "member@tidewater.example", "/hosts");
     await page.getByRole("region", { name: "rack-1" }).waitFor();
     expect(await page.getByRole("button", { name: /^(Enable|Disable)/ }).count()).toBe(0);
     await page.goto(`${api.url}/leases`);

@@ -9,16 +9,10 @@ import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import {
-  addMember,
-  createOrg,
-  PASSWORD,
-  startTestApi,
-  type TestApi,
-  type TestOrg,
-} from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { enrollTestNode } from "../../testkit/api/nodes.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { joinAndRun } from "./agent.ts";
 
@@ -30,11 +24,8 @@ let complaints: string[];
 let nodeId: string;
 const own = () => api.operator(org.id);
 
-async function signIn(at: Page, email: string, path: string): Promise<void> {
-  await at.goto(`${api.url}${path}`);
-  await at.getByLabel("Email").fill(email);
-  await at.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await at.getByRole("button", { name: "Sign in" }).click();
+async function open(at: Page, email: string, path: string): Promise<void> {
+  await signIn(at, `${api.url}${path}`, email);
   await at.locator("#main h1").waitFor();
 }
 
@@ -48,7 +39,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await addMember(api, org, "admin@reef.example", "admin");
     await addMember(api, org, "member@reef.example", "member");
     ({ page, complaints } = await visit());
-    await signIn(page, "admin@reef.example", "/nodes");
+    await open(page, "admin@reef.example", "/nodes");
   });
 
   it("ID-01 adds a node: gets the command, and sees the machine join while waiting", async () => {
@@ -280,7 +271,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
 
   it.each(["light", "dark"] as const)("fits a telephone in %s", async (colorScheme) => {
     const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme });
-    await signIn(narrow.page, "admin@reef.example", "/nodes");
+    await open(narrow.page, "admin@reef.example", "/nodes");
     const pages = {
       nodes: "/nodes",
       node: `/nodes/${nodeId}`,
@@ -301,7 +292,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
 
   it("shows the same in the dark", async () => {
     const dark = await visit({ colorScheme: "dark" });
-    await signIn(dark.page, "admin@reef.example", `/nodes/${nodeId}`);
+    await open(dark.page, "admin@reef.example", `/nodes/${nodeId}`);
     await dark.page.getByText("process_alive").first().waitFor();
     await keepScreenshot(dark.page, "node-dark");
     expect(dark.complaints).toEqual([]);
@@ -309,7 +300,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
 
   it("SEC-01 lets a member read nodes and tasks, and says who may do more", async () => {
     const member = await visit();
-    await signIn(member.page, "member@reef.example", `/nodes/${nodeId}`);
+    await open(member.page, "member@reef.example", `/nodes/${nodeId}`);
     await member.page.getByText(/Your role in REEF is member/).waitFor();
     expect(await member.page.getByRole("button", { name: /Run a task|Actions for node|^Cancel/ }).count()).toBe(0);
     await keepScreenshot(member.page, "node-as-member");
@@ -322,7 +313,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
   it("DASH-04 says when the page is not live, and goes on by asking", async () => {
     const cut = await visit();
     await cut.page.routeWebSocket(/\/v1\/live/, (socket) => void socket.close());
-    await signIn(cut.page, "admin@reef.example", `/nodes/${nodeId}`);
+    await open(cut.page, "admin@reef.example", `/nodes/${nodeId}`);
     await cut.page.getByText("Not live, polling every 5 s").waitFor();
     await own()(changeNode, {
       params: { node_id: nodeId },

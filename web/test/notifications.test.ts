@@ -3,8 +3,9 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { startWebhookServer, type WebhookServer } from "../../testkit/receivers/webhook-server.ts";
 
 const { visit } = openChromium();
@@ -19,18 +20,12 @@ beforeAll(async () => {
   await addMember(api, org, "member@tidewater.example", "member");
 });
 
-async function signIn(page: Page, email: string): Promise<void> {
-  await page.goto(`${api.url}/organization/notifications`);
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Main" }).waitFor();
-}
+const open = (page: Page, email: string) => signIn(page, `${api.url}/organization/notifications`, email);
 
 describe.skipIf(lacks("chromium"))("the notifications tab", () => {
   it("DRIFT-16 adds a webhook, shows its secret once, tests it, shows the delivery, and removes it", async () => {
     const { page, complaints } = await visit();
-    await signIn(page, "owner@tidewater.example");
+    await open(page, "owner@tidewater.example");
     await page.getByText("No receivers yet").waitFor();
     await page.getByRole("button", { name: "New receiver" }).click();
     await page.getByLabel("URL").fill(receiver.url);
@@ -57,7 +52,7 @@ describe.skipIf(lacks("chromium"))("the notifications tab", () => {
 
   it("DRIFT-16 is closed to members", async () => {
     const { page } = await visit();
-    await signIn(page, "member@tidewater.example");
+    await open(page, "member@tidewater.example");
     await page.getByText("Your role cannot read notifications").waitFor();
     expect(await page.getByRole("button", { name: "New receiver" }).count()).toBe(0);
   });

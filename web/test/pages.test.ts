@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { addMember, createOrg, firstAdmin, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 
 const { visit } = openChromium();
 let api: TestApi;
@@ -16,16 +17,7 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 
-async function signIn(page: Page, email: string, path = "/"): Promise<void> {
-  await page.goto(`${api.url}${path}`);
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  const shell = page
-    .getByRole("navigation", { name: "Main" })
-    .or(page.getByRole("button", { name: "Open navigation" }));
-  await shell.first().waitFor();
-}
+const open = (page: Page, email: string, path = "/") => signIn(page, `${api.url}${path}`, email);
 
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
 
@@ -78,7 +70,7 @@ describe.skipIf(lacks("chromium"))("signing in", () => {
 
   it("SEC-03 does not send a person on to another site", async () => {
     const { page } = await visit();
-    await signIn(page, "owner@browsing.example", "/sign-in?to=%2F%2Fevil.example%2F");
+    await open(page, "owner@browsing.example", "/sign-in?to=%2F%2Fevil.example%2F");
     expect(new URL(page.url()).host).toBe(new URL(api.url).host);
   });
 
@@ -102,7 +94,7 @@ describe.skipIf(lacks("chromium"))("signing in", () => {
 
   it("SEC-01 tells a member why the audit is closed to them", async () => {
     const { page } = await visit();
-    await signIn(page, "member@browsing.example", "/audit");
+    await open(page, "member@browsing.example", "/audit");
     await page
       .getByText(/owner|admin/i)
       .first()
@@ -113,7 +105,7 @@ describe.skipIf(lacks("chromium"))("signing in", () => {
 
   it("SEC-03 sends to sign-in when the session has ended", async () => {
     const { page } = await visit();
-    await signIn(page, "member@browsing.example");
+    await open(page, "member@browsing.example");
     await page.context().clearCookies();
     const signInButton = page.getByRole("button", { name: "Sign in" });
     // A request of the first page that is still under way may be the one that is refused.
@@ -133,7 +125,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const other = await createOrg(fresh, "otter");
     await fresh.operator(other.id)(createProject, { body: { slug: "kelp-forest", name: "Kelp forest" } });
     ({ page, complaints } = await visit());
-    await signIn(page, "root@example.com");
+    await open(page, "root@example.com");
   });
 
   it("SEC-01 switches organizations, and every page follows", async () => {
@@ -226,7 +218,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
 
   it.each(["light", "dark"] as const)("fits a telephone in %s, on every page", async (colorScheme) => {
     const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme });
-    await signIn(narrow.page, "root@example.com");
+    await open(narrow.page, "root@example.com");
     for (const path of pages) {
       await narrow.page.goto(api.url + path);
       await narrow.page.getByRole("heading", { level: 1 }).first().waitFor();
@@ -247,7 +239,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
 
   it("says that the server is away, and recovers by itself", async () => {
     const { page: own } = await visit();
-    await signIn(own, "root@example.com");
+    await open(own, "root@example.com");
     await own.context().setOffline(true);
     const away = own.getByText("Holdfast is unreachable.");
     // Before anything is requested.

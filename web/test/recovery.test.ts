@@ -11,19 +11,13 @@ import { defaultPolicy } from "../../control-plane/src/drift/policy.ts";
 import { findUnnoticed, noticeStandings } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
 import { openSignals, type Signals } from "../../control-plane/src/mechanisms/signals.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import {
-  addMember,
-  createOrg,
-  PASSWORD,
-  startTestApi,
-  type TestApi,
-  type TestOrg,
-} from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, heartbeatOf, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { completeRecoveryCheck } from "../../testkit/api/recovery.ts";
 import { quiet } from "../../testkit/api/replica.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
 
@@ -57,10 +51,7 @@ describe.skipIf(lacks("chromium"))("a node that recovers", () => {
 
   async function open(nodeId: string) {
     const visited = await visit();
-    await visited.page.goto(`${api.url}/nodes/${nodeId}`);
-    await visited.page.getByLabel("Email").fill("ada@kelp.example");
-    await visited.page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await visited.page.getByRole("button", { name: "Sign in" }).click();
+    await signIn(visited.page, `${api.url}/nodes/${nodeId}`, "ada@kelp.example");
     return visited;
   }
 

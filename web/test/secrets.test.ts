@@ -5,15 +5,9 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import {
-  addMember,
-  createOrg,
-  PASSWORD,
-  startTestApi,
-  type TestApi,
-  type TestOrg,
-} from "../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 
 const VALUE = "CANARY-value\nof two lines";
@@ -28,13 +22,7 @@ beforeAll(async () => {
   await addMember(api, org, "member@tidewater.example", "member");
 });
 
-async function signIn(page: Page, email: string): Promise<void> {
-  await page.goto(`${api.url}/secrets`);
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Main" }).waitFor();
-}
+const open = (page: Page, email: string) => signIn(page, `${api.url}/secrets`, email);
 
 /** An execution that got it, as a dispatch stores it. */
 async function use(name: string, workflow: string): Promise<void> {
@@ -51,7 +39,7 @@ async function use(name: string, workflow: string): Promise<void> {
 describe.skipIf(lacks("chromium"))("the page Secrets", () => {
   it("SEC-02 creates, replaces, shows the use of and deletes a secret, and never shows its value", async () => {
     const { page, complaints } = await visit();
-    await signIn(page, "owner@tidewater.example");
+    await open(page, "owner@tidewater.example");
     await page.getByText("No secrets yet").waitFor();
     await page.getByRole("button", { name: "New secret" }).first().click();
     await page.getByRole("textbox", { name: "Name" }).fill("deploy-key");
@@ -110,7 +98,7 @@ describe.skipIf(lacks("chromium"))("the page Secrets", () => {
       body: { name: "registry.token", value: VALUE, members_may_use: true },
     });
     const { page } = await visit();
-    await signIn(page, "member@tidewater.example");
+    await open(page, "member@tidewater.example");
     await page.getByText("registry.token").waitFor();
     expect(await page.getByText("hidden").count()).toBe(0);
     expect(await page.getByRole("button", { name: "New secret" }).count()).toBe(0);

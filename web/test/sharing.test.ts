@@ -8,7 +8,6 @@ import {
   addMember,
   type Browser,
   createOrg,
-  PASSWORD,
   startTestApi,
   type TestApi,
   type TestOrg,
@@ -16,6 +15,7 @@ import {
 import { enrollTestNode } from "../../testkit/api/nodes.ts";
 import { sendProfileHeartbeat } from "../../testkit/api/terminals.ts";
 import { keepScreenshot, openChromium, pick } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 
 describe.skipIf(lacks("chromium"))("an allocation's page", () => {
@@ -39,20 +39,14 @@ describe.skipIf(lacks("chromium"))("an allocation's page", () => {
     await superuser`UPDATE allocations SET status = 'active', home = '/home/alice', active_at = now()`;
   });
 
-  async function signIn(page: Page, email: string, path: string): Promise<void> {
-    await page.goto(`${api.url}${path}`);
-    await page.getByLabel("Email").fill(email);
-    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("navigation", { name: "Main" }).waitFor();
-  }
+  const open = (page: Page, email: string, path: string) => signIn(page, `${api.url}${path}`, email);
 
   it("SEC-01 shows its owner, is shared and taken back there, and the other member sees it meanwhile", async () => {
     const [own, other] = await Promise.all([visit(), visit()]);
     const path = `/allocations/${allocationId}`;
-    await signIn(other.page, "bob@kelp.example", path);
+    await open(other.page, "bob@kelp.example", path);
     await other.page.getByText("Allocation not found").waitFor();
-    await signIn(own.page, "ada@kelp.example", path);
+    await open(own.page, "ada@kelp.example", path);
     const sharing = own.page.getByRole("region", { name: "Sharing" });
     await sharing.getByText("Only the owner and administrators have access.").waitFor();
     await own.page.getByText("ada@kelp.example (you)").waitFor();
@@ -81,7 +75,7 @@ describe.skipIf(lacks("chromium"))("an allocation's page", () => {
 
   it("SEC-01 lets an administrator transfer it, and change the limits", async () => {
     const { page, complaints } = await visit();
-    await signIn(page, "root@kelp.example", `/allocations/${allocationId}`);
+    await open(page, "root@kelp.example", `/allocations/${allocationId}`);
     await page.getByRole("button", { name: "Transfer" }).click();
     const dialog = page.getByRole("dialog");
     await pick(dialog, "New owner", "bob@kelp");

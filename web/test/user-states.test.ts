@@ -14,7 +14,6 @@ import {
   addMember,
   type Browser,
   createOrg,
-  PASSWORD,
   startTestApi,
   type TestApi,
   type TestOrg,
@@ -24,6 +23,7 @@ import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/
 import { completeRecoveryCheck } from "../../testkit/api/recovery.ts";
 import { quiet } from "../../testkit/api/replica.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { signIn } from "../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
 
@@ -63,18 +63,12 @@ describe.skipIf(lacks("chromium"))("two tenants on one node", () => {
     signals.publish("allocation", allocations);
   }
 
-  async function signIn(page: Page, path: string): Promise<void> {
-    await page.goto(`${api.url}${path}`);
-    await page.getByLabel("Email").fill("bob@kelp.example");
-    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("navigation", { name: "Main" }).waitFor();
-  }
+  const open = (page: Page, path: string) => signIn(page, `${api.url}${path}`, "bob@kelp.example");
 
   it("DASH-07 DRIFT-10 an open page changes with the node, in plain words and without a trace of the other", async () => {
     const { page, complaints } = await visit();
     const status = page.getByRole("status");
-    await signIn(page, `/allocations/${ofBob}`);
+    await open(page, `/allocations/${ofBob}`);
     await status.getByText("Ready").waitFor();
     const reason = "canary-quarantine";
     await api.operator(kelp.id)(changeNode, { params: { node_id: node.id }, body: { change: "fence", reason } });

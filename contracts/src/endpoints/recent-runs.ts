@@ -8,7 +8,8 @@ import { RunState } from "./runs.ts";
 /** Of one request. */
 export const MOST_WORKFLOWS_AT_ONCE = 100;
 
-const idList = new RegExp(`^[0-9a-f-]{36}(,[0-9a-f-]{36}){0,${MOST_WORKFLOWS_AT_ONCE - 1}}$`);
+const id = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+const idList = new RegExp(`^${id}(,${id}){0,${MOST_WORKFLOWS_AT_ONCE - 1}}$`);
 
 export const RecentRun = z.strictObject({
   id: Id,

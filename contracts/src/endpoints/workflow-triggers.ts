@@ -71,13 +71,12 @@ export const receiveHook = endpoint({
   access: "public",
   action: "run.trigger",
   params: z.strictObject({ hook_id: AnyText.max(64) }),
+  unknownId: "hook_refused",
   body: z.unknown(),
+  rawBody: true,
   answer: z.strictObject({
     run_id: Id,
     replayed: z.boolean().describe("True: this delivery started the run before."),
   }),
-  errors: [
-    ...(["hook_refused", "hook_signature_expired", "trigger_disabled", "trigger_backlog"] as const),
-    ...(["rate_limit_exceeded", "body_too_large"] as const),
-  ],
+  errors: [...(["hook_signature_expired", "trigger_disabled", "trigger_backlog"] as const), "rate_limit_exceeded"],
 });

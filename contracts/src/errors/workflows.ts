@@ -67,7 +67,7 @@ export const workflowErrors = {
   },
   hook_refused: {
     status: 404,
-    message: "No such webhook, or the request is not authenticated for it.",
+    message: "Webhook not found, or the request is not authenticated for it.",
     retryable: false,
     nextStep:
       "Check the URL, and the token or the signature. `holdfast workflow trigger show <workflow>` describes what is expected; " +

@@ -6,8 +6,9 @@ import { type ChainStep, readinessSteps } from "@holdfast/contracts/terminal/fra
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, beforeAll, beforeEach, expect, vi } from "vitest";
-import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../../testkit/api/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi } from "../../../testkit/api/api.ts";
 import { openChromium, type Visitor, withoutWebgl } from "../../../testkit/browser/browser.ts";
+import { signIn } from "../../../testkit/browser/sign-in.ts";
 import { openRoles } from "../../../testkit/database/database.ts";
 import { type StandIn, type StandInClient, startStandIn } from "../../../testkit/gateway/stand-in.ts";
 import { atEnd } from "../../../testkit/lifetime/at-end.ts";
@@ -141,10 +142,7 @@ export function prepareTerminalPage(): void {
     atEnd(() => gateway.stop());
     await announce(gateway.url);
     const { page } = await plain.visit();
-    await page.goto(api.url);
-    await page.getByLabel("Email").fill("member@reef.example");
-    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
+    await signIn(page, api.url, "member@reef.example");
     await page.locator("#main h1").waitFor();
     signedIn = await page.context().storageState();
   });
