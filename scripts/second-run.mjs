@@ -8,7 +8,7 @@ import { relative } from "node:path";
 export const MOST_FILES = 4;
 
 /** The files that have failed, of vitest's report. */
-export function failedFiles(report, root) {
+function failedFiles(report, root) {
   return report.testResults.filter(({ status }) => status === "failed").map(({ name }) => relative(root, name));
 }
 

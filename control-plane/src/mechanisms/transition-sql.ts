@@ -43,7 +43,7 @@ export function statesWithExit<State extends string, Event extends string, Outco
 }
 
 /** What `read` returns for the cell of the event and of the state in the column; `otherwise` where it returns nothing. */
-export function cellOf<State extends string, Event extends string, Outcome>(
+function cellOf<State extends string, Event extends string, Outcome>(
   table: TransitionTable<State, Event, Outcome>,
   column: string,
   event: Event,
