@@ -4,6 +4,7 @@
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
 import { IDEMPOTENCY_HEADER, idempotencyKeyForm } from "@holdfast/contracts/headers";
+import { problemInWords } from "@holdfast/contracts/problem-words";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 
@@ -42,7 +43,7 @@ function check(schema: z.ZodType, value: unknown, where: string): unknown {
 export function fieldProblems(error: z.ZodError, where: string) {
   return error.issues.map((issue) => ({
     field: [where, ...issue.path.map(String)].join("."),
-    problem: issue.message,
+    problem: problemInWords(issue),
     ...(issue.code === "unrecognized_keys" ? { unknown: issue.keys } : {}),
   }));
 }

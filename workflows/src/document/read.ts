@@ -1,5 +1,6 @@
 // Reads a workflow document from YAML or JSON, of version 1 or of the source system, and says what is wrong with it and where.
 
+import { problemInWords } from "@holdfast/contracts/problem-words";
 import type { z } from "zod";
 import { validate } from "../validate/validate.ts";
 import { type Finding, isConnectorProblem, type Path, type Problem } from "./problem.ts";
@@ -66,10 +67,9 @@ function findingsOf(issue: Issue): Finding[] {
     const field = String(issue.discriminator);
     return [finding("The type is unknown, or missing.", path.at(-1) === field ? path : [...path, field])];
   }
-  if (issue.code === "invalid_type" && issue.input === undefined && issue.message.endsWith("received undefined")) {
-    return [finding(`${path.at(-1) ?? "The document"} is required.`, path)];
-  }
-  return [finding(`${issue.message}.`, path)];
+  const words = problemInWords(issue);
+  const subject = words === issue.message ? "" : `${path.at(-1) ?? "The document"} `;
+  return [finding(`${subject}${words}.`, path)];
 }
 
 function finding(message: string, path: Path): Finding {
