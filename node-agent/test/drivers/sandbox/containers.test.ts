@@ -11,6 +11,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../../../scripts/facilities.mjs";
 import { scratchDirectory } from "../../../../testkit/agent/scratch.ts";
 import {
+  loopsBelow,
   mountsBelow,
   openTestPodman,
   startTestDocker,
@@ -56,6 +57,7 @@ describe.skipIf(needed.some((name) => lacks(name))).for(engines)(
         leftovers: async () => [
           ...(existsSync(root) ? readdirSync(root) : []),
           ...mountsBelow(root),
+          ...loopsBelow(root),
           ...(await containers()),
         ],
       };
@@ -113,7 +115,12 @@ describe.skipIf(needed.some((name) => lacks(name))).for(engines)(
         expect(signal).toBe("SIGKILL");
         const next = open(place);
         expect(await next.recover()).toBe(dieAt === "removed" ? 0 : 1);
-        const left = () => [...readdirSync(place.root), ...mountsBelow(place.root), ...running(sleep)];
+        const left = () => [
+          ...readdirSync(place.root),
+          ...mountsBelow(place.root),
+          ...loopsBelow(place.root),
+          ...running(sleep),
+        ];
         expect([left(), await containers(), clientsOf(owner)]).toEqual([[], [], []]);
         expect(await next.recover()).toBe(0);
       },
