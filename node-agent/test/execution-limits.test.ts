@@ -6,7 +6,12 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { scratchDirectory } from "../../testkit/agent/scratch.ts";
-import { openTestPodman, startTestDocker, type TestEngine } from "../../testkit/containers/engines.ts";
+import {
+  openRootlessPodman,
+  openTestPodman,
+  startTestDocker,
+  type TestEngine,
+} from "../../testkit/containers/engines.ts";
 import { TEST_IMAGE } from "../../testkit/containers/image.ts";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { running, uniqueSleep } from "./drivers/sandbox/bench.ts";
@@ -89,6 +94,24 @@ describe.for(backends)("a shell step in $backend", ({ backend, needs, begin }) =
 });
 
 describe("a shell step on a backend that enforces no limit", () => {
+  it.skipIf(lacks("root") || lacks("podman"))(
+    "SBX-02 is refused by podman without root, which would accept limits that have no effect",
+    async () => {
+      putOnPath("podman", await openRootlessPodman());
+      const { step } = await connectedSteps({
+        ...{ HOLDFAST_EXECUTION_BACKEND: "podman", VESPID_AGENT_DOCKER_IMAGE: TEST_IMAGE },
+        HOLDFAST_EXECUTION_ALLOW_UNENFORCED: "",
+      });
+      const { status, error } = await step("true");
+      expect([status, error]).toEqual([
+        "failed",
+        expect.stringMatching(
+          /memory \(podman without root, cgroup v\d cannot limit memory on this host; run the agent as root.*HOLDFAST_EXECUTION_ALLOW_UNENFORCED=memory,pids,cpu and/,
+        ),
+      ]);
+    },
+  );
+
   it("SBX-02 is refused with what to change, and runs when the owner of the host accepts that", async () => {
     const trace = join(scratchDirectory(), "trace");
     const script = `echo ran >> ${trace}`;

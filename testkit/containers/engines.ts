@@ -3,7 +3,16 @@
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -19,6 +28,8 @@ export type TestEngine = {
   run(...args: string[]): Promise<string>;
 };
 
+/** A user who exists nowhere. */
+const NOBODY = 1_234_567;
 const CGROUPS = "/sys/fs/cgroup";
 const exec = promisify(execFile);
 
@@ -85,6 +96,38 @@ export async function openTestPodman(): Promise<TestEngine> {
   return engine;
 }
 
+/** podman as a user who was given no controllers, with an image that nothing can run: what it refuses, it refuses before that. */
+export async function openRootlessPodman(): Promise<TestEngine> {
+  const directory = mkdtempSync("/tmp/holdfast-rootless-");
+  atEnd(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }));
+  for (const name of ["home", "run", "empty"]) mkdirSync(join(directory, name));
+  for (const name of ["", "home", "run"]) chownSync(join(directory, name), NOBODY, NOBODY);
+  const engine = engineOf(
+    [
+      ...(["/usr/bin/setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] as const),
+      ...[
+        "env",
+        "-C",
+        directory,
+        `HOME=${join(directory, "home")}`,
+        `XDG_RUNTIME_DIR=${join(directory, "run")}`,
+        `TMPDIR=${join(directory, "run")}`,
+      ],
+      ...["/usr/bin/podman", "--root", join(directory, "home/root"), "--runroot", join(directory, "run/root")],
+      ...["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "none"],
+    ],
+    "none",
+  );
+  // It keeps a process that holds its user namespace.
+  atEnd(() => {
+    const file = join(directory, "run/libpod/tmp/pause.pid");
+    if (existsSync(file)) process.kill(Number(readFileSync(file, "utf8")), "SIGKILL");
+  });
+  await exec("tar", ["-C", directory, "-cf", join(directory, "image.tar"), "empty"]);
+  await engine.run("import", "-q", join(directory, "image.tar"), TEST_IMAGE);
+  return engine;
+}
+
 function engineOf(command: readonly [string, ...string[]], cgroup: string): TestEngine {
   const [file, ...options] = command;
   const run = async (...args: string[]) => (await exec(file, [...options, ...args])).stdout.trim();
@@ -111,6 +154,20 @@ export function mountsBelow(directory: string): string[] {
     .flatMap((line) => line.split(" ")[4] ?? [])
     .filter((path) => path.startsWith(directory))
     .toReversed();
+}
+
+/** Devices that a file below it is behind, also if that has no name any more. */
+export function loopsBelow(directory: string): string[] {
+  return readdirSync("/sys/block").flatMap((name) => {
+    const file = `/sys/block/${name}/loop/backing_file`;
+    if (!existsSync(file)) return [];
+    try {
+      return readFileSync(file, "utf8").startsWith(`${directory}/`) ? [name] : [];
+    } catch {
+      // It was released meanwhile.
+      return [];
+    }
+  });
 }
 
 /** One that is in use, by podman outside of this test, stays. */

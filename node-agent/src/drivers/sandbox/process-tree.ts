@@ -39,6 +39,10 @@ function processesOf({ mark, leader, argument }: Tree): ProcessIdentity[] {
   });
 }
 
+export function isAlive(tree: Tree): boolean {
+  return processesOf(tree).length > 0;
+}
+
 /** One round: what forks meanwhile may escape it. */
 export function killOnce(tree: Tree): number {
   const found = processesOf(tree);

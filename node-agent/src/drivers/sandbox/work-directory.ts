@@ -1,36 +1,27 @@
 // The directory of a run, with a size: a file system in a sparse file, which needs root. It is on the disk, because what is
 // written to memory would count against the memory of the script. The file has no name any more once it is mounted, so an
-// agent that is killed leaves a mount at most.
+// agent that is killed leaves a mount at most. The file system of a run ends with it, so nothing of it waits for the disk.
 
 import { execFile } from "node:child_process";
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { LimitCheck } from "./driver.ts";
+import { BLOCK, type EmptyDisks } from "./empty-disks.ts";
 
 export type WorkDirectory = {
   /** What becomes /work. */
   path: string;
   /** Whether nothing more can be written to it. */
   isFull(): Promise<boolean>;
+  /** Takes it from the host. A container that still runs keeps it until it ends. */
+  detach(): Promise<void>;
 };
 
 type Place = { directory: string; user: { uid: number; gid: number } };
 
 const exec = promisify(execFile);
-/** Besides data, a file system of this kind has tables. */
-const MOST_FILES = 65_536;
-const BYTES_PER_FILE = 4096;
 
 export function checkDisk(isRoot = process.getuid?.() === 0): LimitCheck {
   if (isRoot) return { enforced: true, by: "a file system of this size for each run" };
@@ -41,46 +32,34 @@ export function checkDisk(isRoot = process.getuid?.() === 0): LimitCheck {
   };
 }
 
-/** `bytes`: undefined for no limit. Throws with a message for a person. */
-export async function makeWorkDirectory({ directory, user }: Place, bytes?: number): Promise<WorkDirectory> {
+export type Size = { bytes: number; disks: EmptyDisks };
+
+/** Without a size, there is no limit. Throws with a message for a person. */
+export async function makeWorkDirectory({ directory, user }: Place, size?: Size): Promise<WorkDirectory> {
   const path = join(directory, "work");
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  if (bytes !== undefined) await mountDisk(directory, path, bytes);
+  if (size !== undefined) await mountDisk(directory, path, size);
   chownSync(path, user.uid, user.gid);
   chmodSync(path, 0o700);
   return {
     path,
     async isFull() {
-      if (bytes === undefined) return false;
+      if (size === undefined) return false;
       const { bavail, bsize, ffree } = await statfs(path);
-      return bavail * bsize < BYTES_PER_FILE || ffree === 0;
+      return bavail * bsize < BLOCK || ffree === 0;
     },
+    detach: () => unmount(path),
   };
 }
 
-async function mountDisk(directory: string, path: string, bytes: number): Promise<void> {
+/** The kind of file system is named, so that nobody has to find it out, and writes wait for no disk. */
+const MOUNT = ["-i", "-t", "ext4", "-o", "loop,nosuid,nodev,noatime,barrier=0"];
+
+async function mountDisk(directory: string, path: string, { bytes, disks }: Size): Promise<void> {
   const file = join(directory, "disk");
   try {
-    writeFileSync(file, "", { mode: 0o600 });
-    const files = Math.min(MOST_FILES, Math.ceil(bytes / BYTES_PER_FILE));
-    await exec("mke2fs", [
-      ...[
-        "-q",
-        "-F",
-        "-t",
-        "ext4",
-        "-m",
-        "0",
-        "-b",
-        "4096",
-        "-N",
-        String(files),
-        "-O",
-        "^has_journal,^resize_inode",
-      ],
-      ...["-E", "lazy_itable_init=1,nodiscard", file, `${Math.ceil(bytes / 1024)}k`],
-    ]);
-    await exec("mount", ["-o", "loop,nosuid,nodev", file, path]);
+    await disks.write(file, bytes);
+    await exec("mount", [...MOUNT, file, path]);
     rmdirSync(join(path, "lost+found"));
   } catch (error) {
     const { stderr, message } = error as Error & { stderr?: string };
@@ -92,9 +71,7 @@ async function mountDisk(directory: string, path: string, bytes: number): Promis
 
 /** Also of an agent that was killed, at any point. */
 export async function removeWorkDirectory(directory: string): Promise<void> {
-  const path = join(directory, "work");
-  // Once for each mount: a kill between mounting and reading leaves one, and nothing hides below it.
-  while (isMounted(path)) await exec("umount", [path]).catch(() => exec("umount", ["-l", path]));
+  await unmount(join(directory, "work"));
   const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
   try {
     remove();
@@ -102,6 +79,11 @@ export async function removeWorkDirectory(directory: string): Promise<void> {
     openUp(directory);
     remove();
   }
+}
+
+/** Once for each mount: a kill between mounting and reading leaves one, and nothing hides below it. */
+async function unmount(path: string): Promise<void> {
+  while (isMounted(path)) await exec("umount", ["-i", path]).catch(() => exec("umount", ["-l", path]));
 }
 
 function isMounted(path: string): boolean {

@@ -11,6 +11,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../../../scripts/facilities.mjs";
 import { scratchDirectory } from "../../../../testkit/agent/scratch.ts";
 import {
+  loopsBelow,
   mountsBelow,
   openTestPodman,
   startTestDocker,
@@ -22,6 +23,7 @@ import { type ContainerOptions, containerPoints } from "../../../src/drivers/san
 import { dockerDriver } from "../../../src/drivers/sandbox/docker.ts";
 import { runTag, type SandboxDriver } from "../../../src/drivers/sandbox/driver.ts";
 import { podmanDriver } from "../../../src/drivers/sandbox/podman.ts";
+import { holdCreation } from "../../support/held-creation.ts";
 import { allCommands, type Bench, ended, run, running, start, uniqueSleep, until } from "./bench.ts";
 import { contractOf } from "./contract.ts";
 
@@ -55,6 +57,7 @@ describe.skipIf(needed.some((name) => lacks(name))).for(engines)(
         leftovers: async () => [
           ...(existsSync(root) ? readdirSync(root) : []),
           ...mountsBelow(root),
+          ...loopsBelow(root),
           ...(await containers()),
         ],
       };
@@ -112,11 +115,40 @@ describe.skipIf(needed.some((name) => lacks(name))).for(engines)(
         expect(signal).toBe("SIGKILL");
         const next = open(place);
         expect(await next.recover()).toBe(dieAt === "removed" ? 0 : 1);
-        const left = () => [...readdirSync(place.root), ...mountsBelow(place.root), ...running(sleep)];
+        const left = () => [
+          ...readdirSync(place.root),
+          ...mountsBelow(place.root),
+          ...loopsBelow(place.root),
+          ...running(sleep),
+        ];
         expect([left(), await containers(), clientsOf(owner)]).toEqual([[], [], []]);
         expect(await next.recover()).toBe(0);
       },
     );
+
+    if (name === "docker")
+      it("EXEC-02 leaves no container that the engine was still creating when the agent was killed", async () => {
+        const [owner, root] = [uuidv7(), join(scratchDirectory(), "work")];
+        const socket = join(scratchDirectory(), "sock");
+        const daemon = engine.command.at(-1)?.replace("unix://", "") ?? "";
+        const { asked, created } = await holdCreation({ daemon, socket });
+        const command = ["/usr/bin/docker", "-H", `unix://${socket}`] as const;
+        const place = { ...options, owner, root, command };
+        const order = { script: "true", image: TEST_IMAGE, engine: name, options: place };
+        const agent = spawn(process.execPath, [program, JSON.stringify(order)], { stdio: "ignore" });
+        atEnd(() => void agent.kill("SIGKILL"));
+        await asked;
+        agent.kill("SIGKILL");
+        await once(agent, "exit");
+        expect(await open(place).recover()).toBe(1);
+        await created;
+        expect([await containers(), readdirSync(root), mountsBelow(root), clientsOf(owner)]).toEqual([
+          [],
+          [],
+          [],
+          [],
+        ]);
+      });
 
     it("SBX-04 says how to get an image that is missing", async () => {
       const message = new RegExp(`example.com/none:1.* run: ${name} pull example.com/none:1`);

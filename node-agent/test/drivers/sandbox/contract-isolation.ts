@@ -19,6 +19,18 @@ export const isolationContract: ContractCheck[] = [
     },
   },
   {
+    name: "neither devices nor programs with privileges of their own work in /work and /tmp",
+    needs,
+    async check(bench) {
+      const script =
+        "while read -r _ path _ options _; do case $path in /work|/tmp) echo $path,$options, ;; esac; done < /proc/mounts";
+      const { stdout } = await run(bench, { script });
+      const places = stdout.trim().split("\n").toSorted();
+      expect(places.map((line) => line.split(",")[0])).toEqual(["/tmp", "/work"]);
+      for (const line of places) expect(line).toMatch(/,nosuid,(.*,)?nodev,/);
+    },
+  },
+  {
     name: "a script has no privileges and cannot get any",
     needs,
     async check(bench) {

@@ -88,6 +88,7 @@ const finds: Record<string, SandboxFault[]> = {
   "nothing is left to recover": ["finds_leftovers"],
   "the check says": ["checks_nothing"],
   "the root is read-only": ["claims_more"],
+  "neither devices": ["claims_more"],
   "no privileges": ["claims_more"],
   "without network": ["claims_more"],
   "no process of the host": ["claims_more"],

@@ -45,6 +45,14 @@ export function openCli([program, ...options]: readonly [string, ...string[]], e
   };
 }
 
+export class EngineProblem extends Error {
+  readonly problem;
+  constructor(problem: { what: string; remedy: string }) {
+    super(sentence(problem));
+    this.problem = problem;
+  }
+}
+
 export function explain(engine: Engine, said: string, image: string): SandboxProblem {
   const { name } = engine;
   if (/ENOENT/.test(said)) {
@@ -59,7 +67,7 @@ export function explain(engine: Engine, said: string, image: string): SandboxPro
   return { what: `${name} failed: ${text || "it gave no reason"}`, remedy: `see what \`${name} info\` reports` };
 }
 
-export function sentence({ what, remedy }: SandboxProblem): string {
+function sentence({ what, remedy }: SandboxProblem): string {
   return `${what}. The owner of the host can change that: ${remedy}`;
 }
 

@@ -3,18 +3,15 @@
 
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
-import { setTimeout as wait } from "node:timers/promises";
 import { type EnforcedLimit, enforcedLimits } from "@holdfast/contracts/execution/limits";
 import { isErrno } from "@holdfast/kit/files";
 import type { Environment } from "@holdfast/kit/settings";
 import {
   isHeldBack,
-  isRunId,
-  runIdOf,
   runTag,
   type SandboxCheck,
   type SandboxDriver,
@@ -22,13 +19,14 @@ import {
   type SandboxOptions,
   type SandboxOrder,
 } from "../driver.ts";
-import { killTree } from "../process-tree.ts";
+import { type EmptyDisks, emptyDisks } from "../empty-disks.ts";
 import { userOfRun } from "../user-of-run.ts";
 import { checkDisk, makeWorkDirectory, removeWorkDirectory, type WorkDirectory } from "../work-directory.ts";
-import { OWNER_LABEL, RUN_LABEL, runArguments } from "./arguments.ts";
-import { type Cli, explain, openCli, sentence } from "./cli.ts";
+import { runArguments } from "./arguments.ts";
+import { type Cli, EngineProblem, explain, openCli } from "./cli.ts";
 import type { Engine, EngineFacts } from "./engine.ts";
 import { inputOf, MARKER, readOutput, unusableName } from "./program.ts";
+import { RUN_VARIABLE, recover, removeContainer, START_PATIENCE_MS } from "./removal.ts";
 import { narrowProfile } from "./seccomp.ts";
 import { verifyReady } from "./verify.ts";
 
@@ -47,21 +45,21 @@ export type ContainerOptions = SandboxOptions & {
 export const containerPoints = ["prepared", "started", "ready", "sent", "ended", "removed"] as const;
 type ContainerPoint = (typeof containerPoints)[number];
 
-const RUN_VARIABLE = "HOLDFAST_EXECUTION_RUN";
 const LOOK_AT_DISK_MS = 500;
-const REMOVAL_ROUNDS = 40;
-const REMOVAL_PAUSE_MS = 500;
-/** A container that was killed before it was there. */
-const START_PATIENCE_MS = 20_000;
 
-type Context = ContainerOptions & { engine: Engine; cli: Cli; volumes: Map<string, readonly string[]> };
+type Context = ContainerOptions & {
+  engine: Engine;
+  cli: Cli;
+  volumes: Map<string, readonly string[]>;
+  disks: EmptyDisks;
+};
 /** `filter`: of system calls, where the engine's own is not enough. */
 type Facts = EngineFacts & { filter?: string | undefined };
 type State = { killed: boolean; over: boolean; onKill?: () => void };
 
 export function containerDriver(engine: Engine, options: ContainerOptions): SandboxDriver {
   const cli = openCli(options.command ?? [engine.name], options.environment);
-  const context: Context = { ...options, engine, cli, volumes: new Map() };
+  const context: Context = { ...options, engine, cli, volumes: new Map(), disks: emptyDisks() };
   let known: Promise<Facts> | undefined;
   let recovered = true;
   /** Once: it takes as long as half a container. An engine that did not work is asked again. */
@@ -105,14 +103,6 @@ export function containerDriver(engine: Engine, options: ContainerOptions): Sand
         return 0;
       }),
   };
-}
-
-class EngineProblem extends Error {
-  readonly problem;
-  constructor(problem: { what: string; remedy: string }) {
-    super(sentence(problem));
-    this.problem = problem;
-  }
 }
 
 async function readFacts({ engine, cli, image = "" }: Context): Promise<Facts> {
@@ -180,8 +170,8 @@ async function runContainer(
   const agent = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const user = { ...agent, ...userOfRun(order.id) };
   try {
-    const limit = checkDisk().enforced ? order.limits.diskBytes : undefined;
-    const work = await makeWorkDirectory({ directory, user }, limit);
+    const size = checkDisk().enforced ? { bytes: order.limits.diskBytes, disks: context.disks } : undefined;
+    const work = await makeWorkDirectory({ directory, user }, size);
     writeFileSync(join(work.path, MARKER), `${order.id}\n`, { mode: 0o644 });
     const seccomp = known.filter === undefined ? undefined : join(directory, "seccomp.json");
     if (seccomp !== undefined) writeFileSync(seccomp, known.filter ?? "", { mode: 0o600 });
@@ -219,6 +209,9 @@ class Attempt {
   #sent = false;
   #refusal: string | undefined;
   #full = false;
+  #looking: NodeJS.Timeout | undefined;
+  /** Set once the script has ended: /work is taken from the host while the engine removes the container. */
+  #detached: Promise<void> | undefined;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
@@ -229,11 +222,10 @@ class Attempt {
     const closed = this.#follow();
     state.onKill = () => this.#stop();
     if (state.killed) this.#stop();
-    const disk = setInterval(() => void this.#lookAtDisk(), LOOK_AT_DISK_MS);
+    this.#looking = setInterval(() => void this.#lookAtDisk(), LOOK_AT_DISK_MS);
     const code = await closed;
     context.reached?.("ended");
-    clearInterval(disk);
-    await this.#lookAtDisk();
+    await this.#detach();
     const counted = this.#reader.counted();
     // The client of a run that ended by itself returns once the container is removed.
     if (counted === undefined || counted.get("code") !== String(code)) await removeContainer(context, order.id);
@@ -258,7 +250,10 @@ class Attempt {
       const output = this.#reader.add(text);
       const line = this.#reader.ready();
       if (!wasReady && line !== undefined) this.#begin(line);
-      if (this.#reader.counted() !== undefined) this.#options.state.over = true;
+      if (this.#reader.counted() !== undefined) {
+        this.#options.state.over = true;
+        void this.#detach();
+      }
       if (output !== "") order.onOutput("stdout", output);
     };
     const onStderr = (text: string) => {
@@ -309,6 +304,16 @@ class Attempt {
     else setTimeout(() => client.exitCode === null && void remove(), START_PATIENCE_MS).unref();
   }
 
+  #detach(): Promise<void> {
+    const { work } = this.#options;
+    clearInterval(this.#looking);
+    // One that fails is tried again when the directory is removed, and reported there.
+    this.#detached ??= this.#lookAtDisk()
+      .then(() => work.detach())
+      .catch(() => undefined);
+    return this.#detached;
+  }
+
   async #lookAtDisk(): Promise<void> {
     this.#full ||= await this.#options.work.isFull().catch(() => false);
   }
@@ -322,50 +327,5 @@ class Attempt {
       cpu: isHeldBack({ periods: count("periods"), throttled: count("throttled") }),
     };
     return enforcedLimits.filter((limit) => hit[limit]);
-  }
-}
-
-/** Resolves once the engine has no such container. Throws with what to do by hand. */
-async function removeContainer({ engine, cli, owner }: Context, id: string): Promise<void> {
-  const name = runTag(owner, id);
-  let said = "";
-  for (let round = 0; round < REMOVAL_ROUNDS; round += 1) {
-    if (round > 0) await wait(REMOVAL_PAUSE_MS);
-    await cli.ask([...engine.remove, name]);
-    const { code, stdout, stderr, missing } = await cli.ask([
-      "ps",
-      "-a",
-      "-q",
-      "--filter",
-      `label=${RUN_LABEL}=${id}`,
-    ]);
-    if (missing || (code === 0 && stdout.trim() === "")) return;
-    said = stderr;
-  }
-  throw new Error(`the container ${name} could not be removed. Run: ${engine.name} rm -f ${name}. ${said}`.trim());
-}
-
-async function recover(context: Context): Promise<number> {
-  const { cli, engine, owner, root } = context;
-  const directories = namesIn(root).filter(isRunId);
-  // First what would still create a container.
-  for (const id of directories) await killTree({ mark: `${RUN_VARIABLE}=${id}` });
-  const list = ["ps", "-a", "--filter", `label=${OWNER_LABEL}=${owner}`, "--format", "{{.Names}}"];
-  const { code, stdout, stderr, missing } = await cli.ask(list);
-  const containers = stdout.split("\n").flatMap((name) => runIdOf(owner, name.trim()) ?? []);
-  if (code !== 0 && !missing) throw new EngineProblem(explain(engine, stderr, ""));
-  for (const id of containers) await removeContainer(context, id);
-  // podman's monitor of a container that its client did not live to complete: the engine itself does not know of it.
-  for (const id of directories) await killTree({ mark: `${RUN_VARIABLE}=${id}`, argument: runTag(owner, id) });
-  for (const id of directories) await removeWorkDirectory(join(root, id));
-  return new Set([...directories, ...containers]).size;
-}
-
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
   }
 }
