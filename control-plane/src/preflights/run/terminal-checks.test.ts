@@ -63,10 +63,12 @@ describe("an error of the gateway", () => {
   });
 
   it("PRE-02 does not excuse a listener that the node's probe does not reach, nor a refusal without a terminal", async () => {
-    const away = opened("terminal_node_stream_mtls_failed", probedBy("tcp_refused"));
-    expect(await nodeTerminalReach(means, away, signal)).toMatchObject({
-      outcome: { status: "failed", code: "terminal_node_stream_timeout" },
-    });
+    for (const code of ["terminal_node_stream_mtls_failed", "terminal_node_stream_timeout"] as const) {
+      const away = opened(code, probedBy("tcp_refused"));
+      expect(await nodeTerminalReach(means, away, signal)).toMatchObject({
+        outcome: { status: "failed", code: "terminal_node_stream_timeout" },
+      });
+    }
     const { socket: _, ...alone } = opened("terminal_pty_failed", probedBy("mtls_refused"));
     expect(await nodeTerminalReach(means, alone, signal)).toMatchObject({
       outcome: { status: "failed", code: "terminal_node_stream_mtls_failed" },
