@@ -89,7 +89,7 @@ function placeIn(reason: Reason): string | null {
 }
 
 function signalOf(code: ReasonCode, reason: Reason): string | null {
-  if (!("signal" in reason) || reason.signal === null) return null;
+  if (!("signal" in reason) || !reason.signal) return null;
   return reason.signal === code ? `\`${code}\`` : link(reason.signal);
 }
 

@@ -102,7 +102,7 @@ describe("a reason", () => {
   it("DRIFT-15 has a signal that the catalogue knows", () => {
     const signals = reasonCodes.flatMap((code) => {
       const reason = reasons[code];
-      return "signal" in reason && reason.signal !== null ? [reason.signal] : [];
+      return "signal" in reason && reason.signal ? [reason.signal] : [];
     });
     expect(signals.filter((signal) => !isReason(signal))).toEqual([]);
     const only = reasonCodes.filter((code) => reasons[code].kind === "signal");

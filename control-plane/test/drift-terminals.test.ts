@@ -53,6 +53,7 @@ describe("the way to a node's shells", () => {
 
   it.for([
     ["terminal_node_stream_timeout", "terminal_node_stream_timeout"],
+    ["terminal_binding_unavailable", "terminal_gateway_upgrade_failed"],
     ["terminal_open_without_stream", "terminal_open_without_stream"],
     ["terminal_node_stream_mtls_failed", "terminal_node_stream_mtls_failed"],
     ["terminal_env_profile_drift", "endpoint_profile_drift"],

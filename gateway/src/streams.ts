@@ -169,7 +169,7 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
       };
       // Without Redis it still serves terminals whose client and node both meet here.
       const ready = Object.values(checks).every(({ ok }) => ok);
-      const redis = { ok: false, reason: "terminal_relay_unavailable: Redis is unreachable" };
+      const redis = { ok: false, reason: "terminal_binding_unavailable: Redis is unreachable" };
       return { ready, checks: { ...checks, ...(bindings.isReachable() ? {} : { redis }) } };
     },
     async stop() {

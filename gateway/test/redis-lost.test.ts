@@ -38,7 +38,7 @@ describe.skipIf(without)("two gateways without Redis", () => {
     expect(await reachable(a)).toBe(1);
     await loseRedis();
     expect(await readyz(a)).toEqual({
-      ...{ status: 200, redis: { ok: false, reason: "terminal_relay_unavailable: Redis is unreachable" } },
+      ...{ status: 200, redis: { ok: false, reason: "terminal_binding_unavailable: Redis is unreachable" } },
     });
     expect(a.logged()).toContain("Redis is unreachable");
     expect(a.logged()).not.toContain(new URL(two.redis.url).password);
@@ -78,7 +78,9 @@ describe.skipIf(without)("two gateways without Redis", () => {
     expect("refused" in dialled && JSON.parse(dialled.refused.body)).toMatchObject({ message: failure.message });
     // As the agent reports it.
     refused.resolve();
-    expect(await client.next("error")).toMatchObject({ ...failure, hop: "gateway_node_stream", retryable: true });
+    expect(await client.next("error")).toMatchObject({
+      ...{ code: "terminal_binding_unavailable", hop: "browser_terminal_ws", retryable: true },
+    });
     await client.closed;
     expect(client.frames.filter(({ type }) => type === "error")).toHaveLength(1);
   });
@@ -88,7 +90,7 @@ describe.skipIf(without)("two gateways without Redis", () => {
     await loseRedis();
     const { token } = api.grant({ node_id: node.id, deadline_seconds: 0.2 });
     const client = await connectClient(a, token);
-    expect(await client.next("error")).toMatchObject({ code: "terminal_relay_unavailable" });
+    expect(await client.next("error")).toMatchObject({ code: "terminal_binding_unavailable" });
   });
 
   it("TERM-07 tell a client that attaches where its shell is not, and leave the shell alone", async () => {
@@ -98,7 +100,7 @@ describe.skipIf(without)("two gateways without Redis", () => {
     const takeovers = api.takeovers.length;
     const grant = { session_id: sessionId, node_id: node.id, purpose: "attach", deadline_seconds: 0.2 } as const;
     const newer = await connectClient(b, api.grant(grant).token);
-    expect(await newer.next("error")).toMatchObject({ code: "terminal_relay_unavailable" });
+    expect(await newer.next("error")).toMatchObject({ code: "terminal_binding_unavailable" });
     expect(api.takeovers).toHaveLength(takeovers);
     stream.type("undisturbed");
     await client.until("undisturbed");

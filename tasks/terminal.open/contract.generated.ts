@@ -40,7 +40,7 @@ export default {
     },
     terminal_env_profile_drift: {
       message: "The node connects to an address of the terminal gateway that is out of date.",
-      nextStep: "Try again in a minute: the agent gets the current address with its next heartbeat. If it fails again, restart the agent.",
+      nextStep: "Try again in a minute: the agent gets the current address with its next heartbeat. If it fails again, remove HOLDFAST_NODE_TERMINAL_URL on the host unless it is meant, and restart the agent.",
     },
     terminal_relay_unavailable: {
       message: "The node's stream reached another terminal gateway than yours, which could not pass it on.",

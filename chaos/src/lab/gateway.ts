@@ -12,12 +12,16 @@ import { type Network, TERMINAL_NAME, TERMINAL_PORT } from "./network.ts";
 import { type RunningProgram, start } from "./program.ts";
 
 const PUBLIC_PORT = 3002;
+/** Of the gateway of clients, where nodes' streams reach the other one. */
+const RELAYED_NODE_PORT = TERMINAL_PORT + 1;
 const REDIS_PORT = 6379;
 /** Within which a terminal is ready or has failed: short, so that scenarios are, and long enough for a busy machine. */
 export const OPEN_SECONDS = 12;
 
 export type Gateway = {
   program: RunningProgram;
+  /** Where the streams of nodes arrive, which it passes on to the other one. */
+  ofNodes: RunningProgram | undefined;
   /** What stands between people and the gateway. */
   front: Front;
   /** Where the front leads when nothing is wrong. */
@@ -42,6 +46,9 @@ export async function openGateway(options: {
   network: Network;
   directory: string;
   apiUrl: string;
+  /** A second gateway has the address of nodes, so that client and node never meet at one of them. */
+  isPair: boolean;
+  env: Record<string, string> | undefined;
 }): Promise<Gateway> {
   const { plan, network, directory } = options;
   const { host, desk } = network.control;
@@ -53,26 +60,39 @@ export async function openGateway(options: {
       command: [...redisCommand, "--save", "", "--dir", directory],
     });
   const redises = [launchRedis()];
-  const program = start({
-    ...{ host, name: "gateway", logFile: join(directory, "gateway.log") },
-    command: [process.execPath, holdfast, "gateway"],
-    env: {
-      ...plan.env,
-      HOLDFAST_GATEWAY_BIND: desk,
-      HOLDFAST_GATEWAY_PORT: String(PUBLIC_PORT),
-      HOLDFAST_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${plan.front.port}`,
-      HOLDFAST_TRUSTED_PROXIES: network.deskAddress,
-      HOLDFAST_PUBLIC_URL: options.apiUrl,
-      HOLDFAST_NODE_TERMINAL_BIND: "0.0.0.0",
-      HOLDFAST_NODE_TERMINAL_URL: `https://${TERMINAL_NAME}:${TERMINAL_PORT}`,
-      HOLDFAST_REDIS_URL: `redis://127.0.0.1:${REDIS_PORT}`,
-      HOLDFAST_GATEWAY_LOG_LEVEL: "debug",
-    },
+  const launch = (name: string, ports: { public: number; node: number }) =>
+    start({
+      ...{ host, name, logFile: join(directory, `${name}.log`) },
+      command: [process.execPath, holdfast, "gateway"],
+      env: { ...common, ...placeOf(ports) },
+    });
+  const placeOf = (ports: { public: number; node: number }) => ({
+    HOLDFAST_GATEWAY_PORT: String(ports.public),
+    HOLDFAST_NODE_TERMINAL_PORT: String(ports.node),
+    HOLDFAST_GATEWAY_RELAY_URL: `https://127.0.0.1:${ports.node}`,
   });
-  await program.ready;
+  const common = {
+    ...plan.env,
+    ...options.env,
+    HOLDFAST_GATEWAY_BIND: desk,
+    HOLDFAST_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${plan.front.port}`,
+    HOLDFAST_TRUSTED_PROXIES: network.deskAddress,
+    HOLDFAST_PUBLIC_URL: options.apiUrl,
+    HOLDFAST_NODE_TERMINAL_BIND: "0.0.0.0",
+    HOLDFAST_NODE_TERMINAL_URL: `https://${TERMINAL_NAME}:${TERMINAL_PORT}`,
+    HOLDFAST_REDIS_URL: `redis://127.0.0.1:${REDIS_PORT}`,
+    HOLDFAST_GATEWAY_LOG_LEVEL: "debug",
+  };
+  const [program, ofNodes] = options.isPair
+    ? [
+        launch("gateway", { public: PUBLIC_PORT, node: RELAYED_NODE_PORT }),
+        launch("gateway-of-nodes", { public: PUBLIC_PORT + 10, node: TERMINAL_PORT }),
+      ]
+    : [launch("gateway", { public: PUBLIC_PORT, node: TERMINAL_PORT }), undefined];
+  await Promise.all([program.ready, ofNodes?.ready]);
   plan.front.lead(place);
   return {
-    ...{ program, front: plan.front, public: place },
+    ...{ program, ofNodes, front: plan.front, public: place },
     redis: () => redises.at(-1) as RunningProgram,
     async startRedis() {
       redises.push(launchRedis());

@@ -32,6 +32,9 @@ export type LabOptions = {
   nginx?: boolean;
   /** With a gateway, a user on the node for terminals, and SSH to the node. */
   gateway?: boolean;
+  /** With a second gateway, to which the streams of nodes go. */
+  gatewayPair?: boolean;
+  gatewayEnv?: (directory: string) => Record<string, string>;
   agentEnv?: (directory: string) => Record<string, string>;
   stateMegabytes?: number;
   /** With the pace and the limits that the product has by default, instead of shorter ones. */
@@ -107,7 +110,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify, env });
   const { operator, ingressToken } = control;
   const apiUrl = control.url;
-  const gateway = plan ? await openGateway({ plan, network, directory, apiUrl }) : undefined;
+  const ofGateway = { isPair: options.gatewayPair === true, env: options.gatewayEnv?.(directory) };
+  const gateway = plan ? await openGateway({ plan, network, directory, apiUrl, ...ofGateway }) : undefined;
   if (gateway && first) await withUsers(first.host, directory);
   const inFront = first && { network, directory, ingressToken, listen: first.gateway };
   const edge = options.edge && inFront ? await openEdge(inFront) : undefined;
@@ -144,6 +148,7 @@ export async function closeLab(lab: Lab | undefined, directory: string, keep?: s
     lab.control.worker(),
     ...(lab.edge ? [lab.edge.program] : []),
     ...(lab.gateway ? [lab.gateway.program, lab.gateway.redis()] : []),
+    ...(lab.gateway?.ofNodes ? [lab.gateway.ofNodes] : []),
     ...(lab.sshd ? [lab.sshd] : []),
   ];
   // nginx ends its workers itself.

@@ -8,10 +8,13 @@ import { explainNode } from "@holdfast/contracts/endpoints/drift";
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { getPreflight, listPreflights, startPreflight } from "@holdfast/contracts/endpoints/preflights";
 import { PREFLIGHT_SCHEMA_PATH, type PreflightReport } from "@holdfast/contracts/preflight/report";
+import { owners } from "@holdfast/contracts/reasons/owners";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { lacks } from "../../../scripts/facilities.mjs";
 import { enrollGateway, SERVICE_TOKEN } from "../../../testkit/api/services.ts";
+import { keepScreenshot, openChromium, withoutWebgl } from "../../../testkit/browser/browser.ts";
+import { signIn } from "../support/at-page.ts";
 import {
   type Front,
   openFront,
@@ -36,6 +39,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a preflight", () => {
   let env: Record<string, string>;
   let bin: string;
   const standing: Standing[] = [];
+  const chromium = lacks("chromium") ? undefined : openChromium(withoutWebgl);
 
   beforeAll(async () => {
     [apiFront, publicFront, nodeFront] = await Promise.all([openFront(), openFront(), openFront()]);
@@ -307,6 +311,43 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a preflight", () => {
     await shells.json(["allocation", "repair", shells.allocation.id]);
     expect((await preflight(both())).result).toBe("ready");
   });
+
+  it.skipIf(!chromium)(
+    "PRE-06 DASH-02 DASH-03 leads at the page from an error frame to its log line, a failed hop, the repair and a bundle",
+    async () => {
+      const { page, openTerminal } = await signIn(
+        await (chromium as NonNullable<typeof chromium>).visit(),
+        shells,
+      );
+      const { id, username } = shells.allocation;
+      execFileSync("userdel", [username]);
+      await openTerminal();
+      const frame = page.locator('[role="alert"][data-code="terminal_pty_failed"]');
+      await frame.getByRole("link", { name: "Show the whole story" }).click();
+      const story = page.getByRole("list", { name: "Story" });
+      await story.getByText("ended a terminal's client").first().waitFor();
+      await story.getByText("terminal.fail").first().waitFor();
+      await keepScreenshot(page, "story-of-an-error-frame");
+
+      await page.goto(`${(await shells.up.ready).api_url}/allocations/${id}`);
+      const card = page.getByRole("region", { name: "Preflight" });
+      const run = card.getByRole("button", { name: "Run preflight" });
+      await run.click();
+      const hops = card.getByRole("list", { name: "Hops of the last preflight" }).getByRole("listitem");
+      const broken = hops.filter({ hasText: "workload_terminal_startup_failure" });
+      await broken.getByText("Failed", { exact: true }).waitFor();
+      await card.getByText(`Owner: ${owners.node_runtime.title}.`).waitFor();
+      await shells.json(["allocation", "repair", id]);
+      await run.click();
+      await card.getByRole("status").getByText("Ready").waitFor();
+
+      const downloading = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Evidence bundle" }).click();
+      const bundle = await (await downloading).path();
+      const verified = await shells.run(["evidence", "verify", bundle, "--json"], env);
+      expect(verified, verified.stderr).toMatchObject({ code: 0 });
+    },
+  );
 
   it("PRE-01 DRIFT-08 goes on from a silent node to its cause: the host's own record, where the server is blind", async () => {
     const goOn = hangChild(shells, "agent");

@@ -11,9 +11,9 @@ it("TERM-07 runs, and `holdfast status` reports that Redis is unreachable, as a 
   const { code, stdout } = await installation.run(["status", "--json"]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
-    gateway: { ok: true, warning: "terminal_relay_unavailable: Redis is unreachable" },
+    gateway: { ok: true, warning: "terminal_binding_unavailable: Redis is unreachable" },
   });
   const { stdout: table } = await installation.run(["status"]);
-  expect(table).toMatch(/gateway +▲ warning +terminal_relay_unavailable: Redis is unreachable/);
+  expect(table).toMatch(/gateway +▲ warning +terminal_binding_unavailable: Redis is unreachable/);
   expect(stdout + table).not.toContain("geheim");
 });

@@ -111,6 +111,8 @@ export type Remedy = "same" | "later" | "take_back" | "new" | "none";
 /** Why a terminal did not open, or ended. */
 export type TerminalReason = ReasonFacts & {
   hop: TerminalHop;
+  /** What dashboards and alarms call it, if not by its own code. */
+  signal?: string;
   /** The public word for the owner, where it is older than the ids and is not the group of this one. */
   ownerWord?: TerminalOwner;
   /** Trying again, unchanged, may work. */

@@ -28,7 +28,8 @@ const nothingExpected = {
 /** Never rejects. */
 export async function runHere({ system, signals, log }: ApiContext, run: Run): Promise<void> {
   const { id, correlationId } = run;
-  const hops: PreflightHopReport[] = [];
+  /** The last report of each, in the order in which they were first made. */
+  const hops = new Map<string, PreflightHopReport>();
   let stored = Promise.resolve();
   const store = (work: () => Promise<void>) => {
     stored = stored.then(work).then(
@@ -44,8 +45,8 @@ export async function runHere({ system, signals, log }: ApiContext, run: Run): P
       {
         all: false,
         onHop: (hop) => {
-          hops.push(hop);
-          const sofar = [...hops];
+          hops.set(hop.hop, hop);
+          const sofar = [...hops.values()];
           store(() => updateHops(system, id, sofar));
         },
       },

@@ -36,10 +36,12 @@ export type Session = {
 };
 
 /** Events of a session that come neither from its sockets nor its timers. */
-export type OutsideEvent = Extract<
-  Event,
-  { type: "task_sent" | "task_ended" | "task_failed" | "stream_refused" | "close_requested" | "drained" | "moved" }
->;
+export type OutsideEvent =
+  | Extract<
+      Event,
+      { type: "task_sent" | "task_ended" | "stream_refused" | "close_requested" | "drained" | "moved" }
+    >
+  | Omit<Extract<Event, { type: "task_failed" }>, "findable">;
 
 type TimerName = "deadline" | "grace_over" | "detached_over" | "idle_over" | "time_over";
 
@@ -85,7 +87,7 @@ export function createSession(options: SessionOptions): Session {
     state: () => data.state.at,
     serial: () => data.stream?.serial,
     size: () => data.attached?.client.size ?? defaultSize,
-    apply,
+    apply: (event) => apply(event.type === "task_failed" ? { ...event, findable: options.isFindable() } : event),
     clientArrived(client, own) {
       // A client that connects after the shell waits from its own arrival.
       if (data.state.at !== "opening") timers.stop("deadline");

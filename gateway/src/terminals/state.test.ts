@@ -19,8 +19,9 @@ const samples: Event[] = [
   { type: "stream_refused", detail: "expired" },
   { type: "task_sent" },
   { type: "task_ended" },
-  { type: "task_failed", ...why },
-  { type: "task_failed", code: "terminal_open_unconfirmed", detail: null },
+  { type: "task_failed", ...why, findable: true },
+  { type: "task_failed", code: "terminal_open_unconfirmed", detail: null, findable: true },
+  { type: "task_failed", code: "terminal_relay_unavailable", detail: null, findable: false },
   deadline,
   { type: "deadline", findable: false },
   { type: "grace_over" },
@@ -77,7 +78,10 @@ describe("a terminal at the gateway", () => {
     ],
     [
       "no stream in time, as the api knows",
-      [{ type: "task_sent" }, { type: "task_failed", code: "terminal_node_stream_timeout", detail: null }],
+      [
+        { type: "task_sent" },
+        { type: "task_failed", code: "terminal_node_stream_timeout", detail: null, findable: true },
+      ],
       "terminal_node_stream_timeout",
     ],
     [
@@ -88,6 +92,16 @@ describe("a terminal at the gateway", () => {
     [
       "TERM-07 no stream in time, while other gateways cannot find the terminal here",
       [{ type: "task_sent" }, { type: "deadline", findable: false }],
+      "terminal_binding_unavailable",
+    ],
+    [
+      "TERM-07 the task's word that another gateway got the stream, while this one cannot be found there",
+      [{ type: "task_failed", code: "terminal_relay_unavailable", detail: null, findable: false }],
+      "terminal_binding_unavailable",
+    ],
+    [
+      "TERM-07 the task's word that another gateway got the stream, which knew where the terminal is",
+      [{ type: "task_failed", code: "terminal_relay_unavailable", detail: null, findable: true }],
       "terminal_relay_unavailable",
     ],
     [
@@ -98,12 +112,12 @@ describe("a terminal at the gateway", () => {
     ["a stream without a shell", [{ type: "stream_arrived" }, deadline], "terminal_pty_failed"],
     [
       "what the task says",
-      [{ type: "task_failed", code: "terminal_node_offline", detail: null }],
+      [{ type: "task_failed", code: "terminal_node_offline", detail: null, findable: true }],
       "terminal_node_offline",
     ],
     [
       "a task with a code of its own",
-      [{ type: "task_failed", code: "boom", detail: null }],
+      [{ type: "task_failed", code: "boom", detail: null, findable: true }],
       "terminal_gateway_upgrade_failed",
     ],
     ["what the node says", [{ type: "stream_arrived" }, { type: "node_error", ...why }], "terminal_pty_failed"],
@@ -131,7 +145,12 @@ describe("a terminal at the gateway", () => {
     expect(sent([])).toBe(0);
     expect(sent([{ type: "task_sent" }, { type: "stream_arrived" }, { type: "task_sent" }])).toBe(1);
     expect(sent([{ type: "stream_arrived" }, { type: "task_sent" }])).toBe(1);
-    const unconfirmed: Event = { type: "task_failed", code: "terminal_open_unconfirmed", detail: null };
+    const unconfirmed: Event = {
+      type: "task_failed",
+      code: "terminal_open_unconfirmed",
+      detail: null,
+      findable: true,
+    };
     expect(run([{ type: "stream_arrived" }, unconfirmed]).state.at).toBe("opening");
   });
 
@@ -247,7 +266,7 @@ describe("a terminal at the gateway", () => {
       ...{ at: "away", client: true, stream: false, informed: false },
     });
     expect(state).toMatchObject({ at: "away", client: false });
-    expect(endsOf(effects)).toEqual(["terminal_relay_unavailable"]);
+    expect(endsOf(effects)).toEqual(["terminal_binding_unavailable"]);
   });
 
   it("TERM-11 a stream that breaks and comes back finds its client again", () => {

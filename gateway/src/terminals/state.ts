@@ -64,11 +64,7 @@ const discarded = ({ bytes }: { bytes: number }): Why => ({
 });
 const plain = (code: TerminalFailureCode): Why => ({ code, detail: null });
 const lost = plain("terminal_stream_lost");
-const notFound: Why = {
-  code: "terminal_relay_unavailable",
-  detail:
-    "This gateway cannot reach Redis, so a stream of the node that reaches another gateway is not passed on.",
-};
+const notFound = plain("terminal_binding_unavailable");
 const tooLarge = plain("terminal_frame_too_large");
 const nodeTooLarge = plain("terminal_node_frame_too_large");
 
@@ -220,11 +216,13 @@ const table: { [S in At]: Row<S> } = {
     stream_refused: (state, { detail }) => finish(state, { code: "terminal_node_stream_mtls_failed", detail }),
     task_sent: (state) => to({ ...state, ...sent(state) }, ...sentSteps(state)),
     task_ended: (state) => stay({ ...state, task: "ended" }),
-    // A node that connects its stream has taken the task, even if the api could not confirm it.
-    task_failed: (state, { code, detail }) =>
-      state.stream && code === "terminal_open_unconfirmed"
-        ? stay(state)
-        : finish(state, { code, detail }, "terminal_gateway_upgrade_failed"),
+    task_failed: (state, { code, detail, findable }) => {
+      // A node that connects its stream has taken the task, even if the api could not confirm it.
+      if (state.stream && code === "terminal_open_unconfirmed") return stay(state);
+      // Another gateway got the stream, and could not find the terminal because this one did not publish it.
+      if (!findable && code === "terminal_relay_unavailable") return finish(state, notFound);
+      return finish(state, { code, detail }, "terminal_gateway_upgrade_failed");
+    },
     deadline: (state, event) => finish(state, overdue(state, event)),
     // With a stream, the deadline decides.
     grace_over: (state) => (state.stream ? stay(state) : finish(state, plain("terminal_open_without_stream"))),

@@ -36,8 +36,8 @@ export type Event =
   /** The api has stored the task that opens it. */
   | { type: "task_sent" }
   | { type: "task_ended" }
-  | ({ type: "task_failed" } & Why)
   /** `findable`: other gateways know that the terminal is here, and pass its stream on. */
+  | ({ type: "task_failed"; findable: boolean } & Why)
   | { type: "deadline"; findable: boolean }
   /** No stream came in time after the end of the task. */
   | { type: "grace_over" }

@@ -6,7 +6,7 @@ import { getTerminal, listTerminals, type TerminalSession } from "@holdfast/cont
 import type { PreflightHop } from "@holdfast/contracts/preflight/checks";
 import type { Gateway } from "../../lab/gateway.ts";
 import type { Lab } from "../../lab/lab.ts";
-import type { Line } from "../../lab/program.ts";
+import type { Line, RunningProgram } from "../../lab/program.ts";
 import type { Cell, DrillScene } from "../drill.ts";
 
 export const cell = (is: RegExp, take: Cell["take"]): Cell => ({ is, take });
@@ -32,8 +32,10 @@ export const agentLog = (reason: RegExp, is: RegExp): Cell =>
   });
 
 /** Lines of the gateway about one terminal. */
-export function gatewayLines(lab: Lab, session: string | null): string {
-  const lines = gatewayOf(lab).program.lines();
+export const gatewayLines = (lab: Lab, session: string | null) => linesOf(gatewayOf(lab).program, session);
+
+export function linesOf(gateway: RunningProgram | undefined, session: string | null): string {
+  const lines = gateway?.lines() ?? [];
   const about = lines.filter((line) => line["session_id"] === session || line["terminal_id"] === session);
   return about.map(({ msg, ...line }) => `${msg} ${line["code"] ?? line.reason ?? ""}`.trim()).join("; ");
 }

@@ -1,15 +1,21 @@
 // Between the node and the gateway: the way of a terminal's stream, and its address.
 
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Fault } from "../../faults/fault.ts";
+import { clockOff, movableClock } from "../../faults/host.ts";
 import { terminalEgressDropped } from "../../faults/network.ts";
 import { nodeTerminalDelayed } from "../../faults/relay.ts";
 import { OPEN_SECONDS } from "../../lab/gateway.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { TERMINAL_NAME, TERMINAL_PORT } from "../../lab/network.ts";
+import type { Line } from "../../lab/program.ts";
 import type { Drill } from "../drill.ts";
-import { cell, gatewayLines, hop, terminalOfUser } from "./cells.ts";
+import { cell, gatewayLines, gatewayOf, hop, sameId, sameIdExpected, terminalOfUser } from "./cells.ts";
 
-const common = { labName: "stream", lab: { gateway: true }, user: "terminal" } as const;
+/** Its gateway has a clock of its own. */
+const common = { labName: "stream", lab: { gateway: true, gatewayEnv: movableClock }, user: "terminal" } as const;
 
 const timedOut = {
   user: {
@@ -88,8 +94,7 @@ function configured(lab: Lab, address: string): Fault {
 
 const drifted = {
   user: { code: "terminal_env_profile_drift", hop: "node_terminal_reachability", next_step: /restart the agent/ },
-  // The server compares addresses by itself: that is no request with an id.
-  page: { hop: "node_runtime_api_reachability", signal: "endpoint_profile_drift", id: false },
+  page: { hop: "node_terminal_reachability", signal: "terminal_env_profile_drift" },
   preflight: {
     ...{ failed_hop: "node_terminal_reachability", symptom_hop: null },
     ...{ signal: "terminal_env_profile_drift", owner: "endpoint_profile" },
@@ -112,6 +117,52 @@ export const wrongHost: Drill = {
   rows: [{ row: "L11", variant: "host" }],
   fault: (lab) => configured(lab, `https://${lab.node.gateway}:${TERMINAL_PORT}`),
   expect: drifted,
+};
+
+/** Of the node, as its agent presents it. */
+function certificateOf({ node }: Lab): string {
+  const { serialNumber, subjectAltName } = new X509Certificate(readFileSync(join(node.stateDir, "identity.pem")));
+  return `serial ${serialNumber.toLowerCase()}, ${subjectAltName}`;
+}
+
+/** To the gateway, every certificate of a node is one of the day before. The API goes on to accept it. */
+export const certificateStale: Drill = {
+  ...common,
+  name: "terminal-certificate-stale",
+  title: "the gateway rejects the node's certificate, because by its clock it has expired",
+  rows: [{ row: "M9", variant: "stale" }, { row: "L12" }],
+  fault: ({ directory }) => clockOff(directory, "+25h"),
+  expect: {
+    user: {
+      ...{ code: "terminal_node_stream_mtls_failed", hop: "gateway_node_stream" },
+      next_step: /Check the state of its certificate/,
+    },
+    page: { hop: "gateway_node_stream", signal: "terminal_node_stream_mtls_failed" },
+    preflight: {
+      ...{ failed_hop: "gateway_node_stream", symptom_hop: null },
+      ...{ signal: "terminal_node_stream_mtls_failed", owner: "pki" },
+    },
+  },
+  before: {
+    "M9: Gateway TLS/client-cert error": cell(/refused a node's stream cert_expired/, async (scene) =>
+      gatewayLines(scene.lab, (await terminalOfUser(scene)).id),
+    ),
+    "M9: cert serial/SAN": cell(
+      /^serial ([0-9a-f]+), URI:holdfast:\/\/node\/[0-9a-f-]{36}; refused: \1$/,
+      async ({ lab, before }) => {
+        const isOfIt = ({ msg, session_id }: Line) =>
+          msg === "refused a node's stream" && session_id === before.session_id;
+        const refused = gatewayOf(lab).program.lines().find(isOfIt);
+        return `${certificateOf(lab)}; refused: ${refused?.["serial"]}`;
+      },
+    ),
+    "M9: correlation ID": cell(sameIdExpected, sameId),
+  },
+  after: {
+    "M9: internal stream connects": cell(/a node's stream arrived/, ({ lab, after }) =>
+      gatewayLines(lab, after.session_id),
+    ),
+  },
 };
 
 /** Longer than the gateway waits. */

@@ -14,8 +14,9 @@ import {
 } from "../../../../cli/test/support/edges.ts";
 import type { Fault } from "../../faults/fault.ts";
 import type { Lab } from "../../lab/lab.ts";
+import { PATIENCE_SECONDS, within } from "../../until.ts";
 import type { Drill, DrillScene } from "../drill.ts";
-import { cell, gatewayOf, hop, sameId, sameIdExpected } from "./cells.ts";
+import { cell, gatewayOf, hop, linesOf, sameId, sameIdExpected, terminalOfUser } from "./cells.ts";
 
 const execute = promisify(execFile);
 const smoke = fileURLToPath(
@@ -40,7 +41,8 @@ function edgeLeads(lab: Lab, what: string, open: (gateway: () => Target) => Prom
   };
 }
 
-const common = { labName: "route", lab: { gateway: true }, user: "terminal" } as const;
+/** Client and node never meet at one gateway: only so does the loss of Redis break anything. */
+const common = { labName: "route", lab: { gateway: true, gatewayPair: true }, user: "terminal" } as const;
 
 const missing = {
   user: {
@@ -183,4 +185,69 @@ export const tokenNotForwarded: Drill = {
   expect: refusedUpgrade,
   before: upgradeEvidence,
   after: upgradeBack,
+};
+
+/** The store in which the gateways record which of them has a terminal. Each of them notices by itself. */
+function redisStopped(lab: Lab): Fault {
+  const { redis, startRedis, program, ofNodes } = gatewayOf(lab);
+  const bothSay = async (words: string, from: number) => {
+    const said = [program, ofNodes].map((one) => one?.line(({ msg = "" }) => msg.startsWith(words), from));
+    await within(`both gateways say: ${words}`, PATIENCE_SECONDS, Promise.all(said));
+  };
+  return {
+    what: "Redis is stopped, and the gateways cannot find each other's terminals",
+    async inject() {
+      const from = Date.now();
+      await redis().stop("SIGKILL");
+      await bothSay("Redis is unreachable", from);
+    },
+    async repair() {
+      const from = Date.now();
+      await startRedis();
+      await bothSay("Redis is reachable", from);
+    },
+  };
+}
+
+/** As the gateway of clients reports it. */
+async function bindingOf({ lab }: DrillScene): Promise<string> {
+  const { host, port } = gatewayOf(lab).public;
+  const response = await fetch(`http://${host}:${port}/readyz`);
+  const { checks } = (await response.json()) as { checks: Record<string, { reason?: string }> };
+  return `${checks["redis"]?.reason ?? "reachable"}; ${await redisAnswer({ lab } as DrillScene)}`;
+}
+
+export const bindingLost: Drill = {
+  ...common,
+  name: "terminal-redis-lost",
+  title: "Redis is unavailable, and the node's stream reaches another gateway than the client",
+  rows: [{ row: "M7", variant: "Redis/session binding" }, { row: "L9" }],
+  fault: redisStopped,
+  expect: {
+    user: { code: "terminal_binding_unavailable", hop: "browser_terminal_ws", next_step: /checks Redis/ },
+    page: refusedUpgrade.page,
+    preflight: refusedUpgrade.preflight,
+  },
+  before: {
+    ...upgradeEvidence,
+    "M7: Gateway close code/reason": cell(
+      /^terminal_binding_unavailable at browser_terminal_ws; failed from gateway: .*cannot reach Redis/,
+      async (scene) => {
+        const { failure } = await terminalOfUser(scene);
+        const { take } = hop("before", "browser_terminal_ws", /./);
+        return `${failure?.code} at ${failure?.hop}; ${await take(scene)}`;
+      },
+    ),
+    "M7: Redis/session binding": cell(
+      /^terminal_binding_unavailable: Redis is unreachable; Could not connect to Redis/,
+      bindingOf,
+    ),
+  },
+  after: {
+    ...upgradeBack,
+    "the stream of the node is passed on between the gateways again": cell(
+      /passes a node's stream on/,
+      ({ lab, after }) => linesOf(gatewayOf(lab).ofNodes, after.session_id),
+    ),
+  },
 };

@@ -1,9 +1,12 @@
 // On the node: the allocation's user, and its shell.
 
+import { chmodSync, copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Fault } from "../../faults/fault.ts";
+import { OPEN_SECONDS } from "../../lab/gateway.ts";
 import type { Lab } from "../../lab/lab.ts";
 import type { Drill } from "../drill.ts";
-import { cell, hop, taskOf, terminalOf, UUID } from "./cells.ts";
+import { agentLog, cell, gatewayLines, hop, taskOf, terminalOf, terminalOfUser, UUID } from "./cells.ts";
 
 const common = { labName: "shell", lab: { gateway: true }, user: "terminal" } as const;
 
@@ -90,4 +93,51 @@ export const shellMissing: Drill = {
   rows: [{ row: "L14" }],
   fault: onHost("the user's shell does not exist", "usermod", "-s", "/no/such/shell", "alice"),
   expect: failed,
+};
+
+/** As with a directory of users that hardly responds: until the user is known, no shell can start. */
+function lookupDelayed({ node, directory }: Lab): Fault {
+  const [tool, original, slow] = ["/usr/bin/getent", join(directory, "getent"), join(directory, "slow-getent")];
+  return {
+    what: `looking up a user on the node takes ${OPEN_SECONDS + 8} s`,
+    async inject() {
+      copyFileSync(tool, original);
+      writeFileSync(slow, `#!/bin/sh\nsleep ${OPEN_SECONDS + 8}\nexec '${original}' "$@"\n`);
+      chmodSync(slow, 0o755);
+      await node.host.run("mount", "--bind", slow, tool);
+    },
+    // A lookup under way keeps the slow one in use.
+    repair: async () => void (await node.host.run("umount", "--lazy", tool)),
+  };
+}
+
+export const shellDelayed: Drill = {
+  ...common,
+  name: "terminal-shell-delayed",
+  title: "the shell takes longer to start than the gateway waits",
+  rows: [{ row: "M11" }],
+  fault: lookupDelayed,
+  expect: failed,
+  before: {
+    "M11: Gateway timeout/error frame": cell(
+      /^terminal_pty_failed at workload_terminal_startup_failure; .*terminal_pty_failed/,
+      async (scene) => {
+        const { failure } = await terminalOfUser(scene);
+        return `${failure?.code} at ${failure?.hop}; ${gatewayLines(scene.lab, scene.before.session_id)}`;
+      },
+    ),
+    "M11: node-agent PTY timing logs": agentLog(/^terminal_failed$/, /The shell did not start in time/),
+    "M11: browser-visible message": cell(/The shell did not start in time[.]/, ({ user }) => user.message),
+  },
+  after: {
+    "M11: user receives ready frame within timeout": cell(
+      new RegExp(`^passed .*: ready; within ${OPEN_SECONDS} s$`),
+      async (scene) => {
+        const { chain } = await terminalOf(scene, "after");
+        const { take } = hop("after", "terminal_ready_frame", /./);
+        const ms = Date.parse(chain.pty_ready?.at ?? "") - Date.parse(chain.browser_ws_ready?.at ?? "");
+        return `${await take(scene)}; ${ms <= OPEN_SECONDS * 1000 ? "within" : "after"} ${OPEN_SECONDS} s`;
+      },
+    ),
+  },
 };

@@ -141,6 +141,24 @@ export const openingReasons = {
     remedy: "same",
     shellSurvives: true,
   },
+  terminal_binding_unavailable: {
+    title: "Gateway cannot reach Redis",
+    hop: "browser_terminal_ws",
+    signal: "terminal_gateway_upgrade_failed",
+    message:
+      "The terminal gateway cannot reach Redis, so a stream of the node that reaches another gateway is not passed on to it.",
+    nextStep:
+      "Try again in a few seconds. If it fails again, the operator checks Redis and the network to it: `/readyz` of each gateway says whether the gateway reaches it at HOLDFAST_REDIS_URL.",
+    class: "platform",
+    owner: "terminal_gateway",
+    severity: "P1",
+    userState: "operator_action_required",
+    nextAction: "repair_edge_route",
+    dependsOn: [],
+    retryable: true,
+    remedy: "same",
+    shellSurvives: true,
+  },
   terminal_relay_unavailable: {
     title: "Gateways cannot reach each other",
     hop: "gateway_node_stream",

@@ -54,7 +54,7 @@ export const streamReasons = {
     hop: "node_terminal_reachability",
     message: "The node connects to an address of the terminal gateway that is out of date.",
     nextStep:
-      "Try again in a minute: the agent gets the current address with its next heartbeat. If it fails again, restart the agent.",
+      "Try again in a minute: the agent gets the current address with its next heartbeat. If it fails again, remove HOLDFAST_NODE_TERMINAL_URL on the host unless it is meant, and restart the agent.",
     class: "identity",
     owner: "endpoint_profile",
     severity: "P1",

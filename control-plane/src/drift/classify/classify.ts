@@ -136,7 +136,7 @@ function reportedCause(code: string, source: Observation, facts: Facts): Cause {
   const severity = usual?.severity ?? "P2";
   return {
     ...{ reason: code, layer: "management", severity, alsoInvolves: [], symptoms: [], evidence: [source] },
-    signal: usual && "signal" in usual ? usual.signal : null,
+    signal: usual && "signal" in usual ? (usual.signal ?? null) : null,
     confidence: isOutdated(source, facts) ? "medium" : "high",
     userState: usual?.userState ?? "normal",
     owner: usual?.owner ?? "node_runtime",

@@ -44,6 +44,7 @@ export const factValues = {
   terminal_token: ["minted", "refused"],
   terminal_health_route: ["healthy", "failed"],
   browser_ws: ["accepted", "upgrade_refused", "cannot_complete"],
+  session_binding: ["unavailable"],
   terminal_open: ["accepted", "completed"],
   gateway_node_stream: ["absent", "mtls_rejected", "connected"],
   node_terminal_reachability: ["failed", "not_failed"],

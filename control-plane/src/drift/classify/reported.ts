@@ -53,6 +53,10 @@ export const factsOfTerminal: Partial<Record<TerminalFailureCode, Facts>> = {
     ...{ terminal_token: "minted", terminal_health_route: "healthy" },
     browser_ws: "upgrade_refused",
   },
+  terminal_binding_unavailable: {
+    ...{ terminal_token: "minted", terminal_health_route: "healthy" },
+    ...{ browser_ws: "cannot_complete", session_binding: "unavailable" },
+  },
   terminal_node_stream_timeout: {
     ...accepted,
     ...{ terminal_open: "accepted", gateway_node_stream: "absent", node_terminal_reachability: "failed" },

@@ -244,6 +244,31 @@ describe("addresses that match the profile", () => {
   });
 });
 
+describe("a hop between people and a shell", () => {
+  const atHop = (...evidence: Observation[]) =>
+    shown(heard, ...evidence).map(({ hop, signal, code, correlation_id }) => [hop, signal, code, correlation_id]);
+
+  it("DASH-02 DRIFT-03 is the terminal's for an address of the terminal gateway, not the API's", () => {
+    const differs = { ...saw("profile", "differs"), key: "terminal" } as Observation;
+    const drift = ["node_terminal_reachability", "terminal_env_profile_drift", "terminal_env_profile_drift"];
+    expect(atHop(differs)).toEqual([[...drift, null]]);
+    const failed = saw("terminal", "terminal_env_profile_drift", { correlationId: "of-the-terminal" });
+    expect(atHop(differs, failed)).toEqual([[...drift, "of-the-terminal"]]);
+  });
+
+  it("DASH-02 TERM-07 is the client's WebSocket when its gateway cannot reach Redis, in the words of that", () => {
+    const failed = saw("terminal", "terminal_binding_unavailable", { correlationId: "of-the-terminal" });
+    expect(atHop(failed)).toEqual([
+      [
+        "browser_terminal_ws",
+        "terminal_gateway_upgrade_failed",
+        "terminal_binding_unavailable",
+        "of-the-terminal",
+      ],
+    ]);
+  });
+});
+
 describe("a stored verdict beside what is known of the connection", () => {
   const working: Layers = { management: "working", workload: "working", access: "unknown" };
   const impaired: Layers = { ...working, management: "impaired" };

@@ -4,7 +4,7 @@
 import type { Client } from "@holdfast/contracts/client";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import type { PreflightOmission, PreflightVantage } from "@holdfast/contracts/preflight/checks";
+import type { PreflightHop, PreflightOmission, PreflightVantage } from "@holdfast/contracts/preflight/checks";
 import type { Outcome } from "@holdfast/contracts/preflight/decide";
 import type { HostEndpoint, HostPreflight } from "@holdfast/contracts/preflight/host-report";
 import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";
@@ -58,7 +58,13 @@ export type Found = {
   smokePassed?: boolean;
 };
 
-export type Checked = { outcome: Outcome; from: PreflightVantage | null; detail: string };
+export type Checked = {
+  outcome: Outcome;
+  from: PreflightVantage | null;
+  detail: string;
+  /** What is known only now of a hop that was checked before. */
+  corrects?: { hop: PreflightHop; by: Checked };
+};
 export type Check = (means: Means, found: Found, signal: AbortSignal) => Promise<Checked>;
 
 export const passed = (from: PreflightVantage, detail: string): Checked => ({

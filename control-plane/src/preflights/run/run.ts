@@ -65,15 +65,20 @@ export async function runPreflight(
   const made = new Map<PreflightHop, Outcome>();
   const reports = new Map<PreflightHop, PreflightHopReport>();
   const found: Found = {};
+  const note = (hop: PreflightHop, checked: Checked, ms: number) => {
+    made.set(hop, checked.outcome);
+    const report = hopReport(hop, checked, { ms, node: means.nodeId });
+    reports.set(hop, report);
+    onHop?.(report);
+  };
   try {
     for (let hop = nextHop(plan, made); hop; hop = nextHop(plan, made)) {
       onStart?.(hop);
       const begun = performance.now();
       const checked = await makeCheck(hop, { means, found, overall });
-      made.set(hop, checked.outcome);
-      const report = hopReport(hop, checked, { ms: performance.now() - begun, node: means.nodeId });
-      reports.set(hop, report);
-      onHop?.(report);
+      note(hop, checked, performance.now() - begun);
+      const { corrects } = checked;
+      if (corrects) note(corrects.hop, corrects.by, reports.get(corrects.hop)?.ms ?? 0);
     }
   } finally {
     await leaveNothing(means, found);

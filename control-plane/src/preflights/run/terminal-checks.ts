@@ -151,6 +151,12 @@ export const openTask: Check = async (_means, found, signal) => {
   if (!found.socket || found.socket.refused) return unknown(NO_TERMINAL);
   const outcome = await outcomeOf(found, signal);
   if (isError(outcome) && ofTask.has(hopOf(outcome))) return failed("gateway", codeOf(outcome), outcome.message);
+  // The gateway took the WebSocket and found out only later that it cannot serve it.
+  if (isError(outcome) && hopOf(outcome) === "browser_terminal_ws")
+    return {
+      ...unknown(outcome.message),
+      corrects: { hop: "browser_terminal_ws", by: failed("gateway", codeOf(outcome), outcome.message) },
+    };
   if (outcome === "ready") return passed("gateway", "the node took terminal.open and completed it");
   if (found.socket.chain.has("terminal_open_sent")) return passed("gateway", "terminal.open was sent to the node");
   return unknown(isError(outcome) ? outcome.message : "the gateway did not report the task");
@@ -160,6 +166,8 @@ export const openTask: Check = async (_means, found, signal) => {
 export const nodeTerminalReach: Check = async (means, found, signal) => {
   const checked = await nodeTerminal(means, found, signal);
   const outcome = await outcomeOf(found, AbortSignal.abort());
+  if (isError(outcome) && isRefusedThere(checked, codeOf(outcome)))
+    return passed("node", `the listener was reached and refused the certificate: ${checked.detail}`);
   const sameHop = isError(outcome) && hopOf(outcome) === "node_terminal_reachability";
   if (!sameHop || checked.outcome.status === "failed") return checked;
   // A probe that passes does not excuse what an agent found out about its own address.
@@ -167,6 +175,11 @@ export const nodeTerminalReach: Check = async (means, found, signal) => {
   if (checked.outcome.status === "passed" && !isDrift) return checked;
   return failed("gateway", codeOf(outcome), outcome.message);
 };
+
+/** The gateway says so itself, at the hop of its own. */
+function isRefusedThere({ outcome }: Checked, code: TerminalFailureCode): boolean {
+  return code === "terminal_node_stream_mtls_failed" && outcome.status === "failed" && outcome.code === code;
+}
 
 export const nodeStream: Check = async (_means, found, signal) => {
   if (!found.socket || found.socket.refused) return unknown(NO_TERMINAL);

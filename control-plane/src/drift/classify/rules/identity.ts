@@ -81,14 +81,18 @@ export const identityRules: readonly Rule[] = [
     confidence: "high",
     changedBy: "a heartbeat with the addresses of the active profile",
   },
-  {
-    reason: "endpoint_profile_drift",
-    signal: "terminal_env_profile_drift",
-    layer: "access",
-    when: { terminal_address: "differs_from_profile" },
-    confidence: "high",
-    changedBy: "a heartbeat with the terminal address of the active profile",
-  },
+  // First with the terminal that failed because of it: its correlation id leads to the audit.
+  ...[{ node_terminal_reachability: "failed" } as const, {}].map(
+    (seen): Rule => ({
+      reason: "endpoint_profile_drift",
+      signal: "terminal_env_profile_drift",
+      layer: "access",
+      when: { terminal_address: "differs_from_profile", ...seen },
+      confidence: "high",
+      spokenAs: "terminal_env_profile_drift",
+      changedBy: "a heartbeat with the terminal address of the active profile",
+    }),
+  ),
   {
     reason: "endpoint_profile_drift",
     signal: null,
