@@ -9,7 +9,10 @@ import { cellsOf, listLines, matrixRows } from "./rows.ts";
 const file = new URL("../../../../shared/seeds/000_terminal_preflight_runbook.txt", import.meta.url);
 
 /** What the runbook calls a hop without a name of a preflight's. */
-const hopsByWords: Record<string, string> = { "latest operation": "node_task_round_trip" };
+const hopsByWords: Record<string, string> = {
+  "latest operation": "node_task_round_trip",
+  "gateway logs": "gateway_node_stream",
+};
 
 /** Where the failure matrix of the specification is more exact than the runbook: its row that masks the runbook's signal. */
 const maskedBy: Record<string, { row: string; hop: string; signal: string }> = {

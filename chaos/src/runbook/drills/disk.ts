@@ -36,7 +36,7 @@ const diagnosed = async ({ lab }: DrillScene) => {
   return findings.map(({ reason, detail }) => `${reason}: ${detail}`).join("; ");
 };
 
-/** Since the fault the server has issued another certificate, which the running agent uses. */
+/** Of the certificate that a lab's node had before the fault. */
 const serials = new WeakMap<Lab, string | undefined>();
 const serialOf = async ({ control, node }: Lab) =>
   (await control.operator(getNode, { params: { node_id: node.id } })).certificate?.serial;

@@ -10,7 +10,7 @@ import { oldCertificate } from "../../faults/identity.ts";
 import { nameLeadsToPublicEdge } from "../../faults/public-edge.ts";
 import type { Lab } from "../../lab/lab.ts";
 import type { Drill, DrillScene } from "../drill.ts";
-import { agentLog, cell, hop } from "./cells.ts";
+import { agentLog, cell, endpointProfile, hop } from "./cells.ts";
 import { edgeLab } from "./labs.ts";
 import { isSilent, nodeOffline } from "./link.ts";
 
@@ -25,11 +25,14 @@ const rejected = {
   },
 } as const;
 
-/** Of the certificate on the host, and whether it is the one that the server has on record. */
+/**
+ * Of the certificate on the host, and whether it is the one that the server has on record, and valid. A heartbeat that met the new
+ * enrollment may have made the replaced one the last that was used: it is revoked then.
+ */
 async function certificate({ lab }: DrillScene): Promise<string> {
   const { serialNumber, subjectAltName } = new X509Certificate(await identityOf(lab));
   const { certificate: known } = await lab.control.operator(getNode, { params: { node_id: lab.node.id } });
-  const isSame = known !== null && BigInt(`0x${known.serial}`) === BigInt(`0x${serialNumber}`);
+  const isSame = known?.revoked_at === null && BigInt(`0x${known.serial}`) === BigInt(`0x${serialNumber}`);
   return `${isSame ? "on record" : "not on record"}: serial ${serialNumber}, ${subjectAltName}`;
 }
 
@@ -44,16 +47,11 @@ const refusedByApi = (is: RegExp) =>
     return `${line?.msg}: ${line?.reason}`;
   });
 
-const profileUrl = cell(/^https:\/\/nodes[.]holdfast[.]test:18442 of profile \S+/, ({ before }) => {
-  const { node_runtime_api_url, profile } = before.expected;
-  return `${node_runtime_api_url} of profile ${profile}`;
-});
-
 const staleEvidence = {
   "M3: API auth response": refusedByApi(/^refused a node's request: certificate_replaced$/),
   "M3: node-agent auth logs": agentLog(/^auth_failed$/, /HTTP 40[13] certificate_replaced/),
   "M3: cert serial/SAN": cell(/^not on record: serial [0-9A-F]+, .*URI:/, certificate),
-  "M3: profile URL": profileUrl,
+  "M3: profile URL": endpointProfile,
 };
 
 const accepted = {
@@ -135,7 +133,7 @@ export const publicEdge: Drill = {
     "M3: API auth response": refusedByApi(/^refused a request without a node's certificate: certificate_missing$/),
     "M3: node-agent auth logs": agentLog(/^edge_terminates_tls$/, /HTTP 401 certificate_missing/),
     "M3: cert serial/SAN": cell(/^on record: serial [0-9A-F]+, .*URI:/, certificate),
-    "M3: profile URL": profileUrl,
+    "M3: profile URL": endpointProfile,
   },
   after: accepted,
 };

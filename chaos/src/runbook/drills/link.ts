@@ -10,7 +10,7 @@ import type { Lab } from "../../lab/lab.ts";
 import { foreignCa } from "../../scenarios/foreign-ca.ts";
 import { PATIENCE_SECONDS, until, within } from "../../until.ts";
 import type { Drill, DrillScene } from "../drill.ts";
-import { agentLog, cell, hop } from "./cells.ts";
+import { agentLog, endpointProfile, hop } from "./cells.ts";
 
 const common = { labName: "node", lab: { gateway: true }, user: "terminal" } as const;
 
@@ -48,10 +48,7 @@ export const unreachable = {
 const evidence = (probe: RegExp, reason: RegExp) => ({
   "M2: Helper SSH probe detail": hop("before", "node_runtime_api_reachability", probe),
   "M2: node-agent poll errors": agentLog(reason, /cannot (reach|resolve)/),
-  "M2: endpoint profile": cell(/^https:\/\/nodes[.]holdfast[.]test:18442 of profile \S+/, ({ before }) => {
-    const { node_runtime_api_url, profile } = before.expected;
-    return `${node_runtime_api_url} of profile ${profile}`;
-  }),
+  "M2: endpoint profile": endpointProfile,
 });
 const TASKS_WAIT = "M2: `/internal/v1/nodes/{node_id}/tasks/wait` probe succeeds";
 const reached = {
