@@ -37,6 +37,7 @@ export type LabOptions = {
   gatewayEnv?: (directory: string) => Record<string, string>;
   agentEnv?: (directory: string) => Record<string, string>;
   stateMegabytes?: number;
+  rootMegabytes?: number;
   /** With the pace and the limits that the product has by default, instead of shorter ones. */
   asByDefault?: boolean;
 };

@@ -10,6 +10,7 @@ import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import type { AgentPicture } from "@holdfast/node-agent/diagnostics/explain";
 import { PATIENCE_SECONDS, until, within } from "../until.ts";
 import { holdfast } from "./command.ts";
+import type { Host } from "./host.ts";
 import type { NetworkHost } from "./network.ts";
 import { type Line, type RunningProgram, start } from "./program.ts";
 
@@ -41,6 +42,8 @@ export type NodeOptions = {
   env?: Record<string, string>;
   /** Keeps its state on a file system of this size, which only the host sees. */
   stateMegabytes?: number;
+  /** Has a root file system of this size, which its agent keeps its state on. Only the host sees it. */
+  rootMegabytes?: number;
   /** With the default pace of heartbeats. */
   asByDefault?: boolean;
   /** Resolves when the next poll of this node is held. Undefined: it keeps a stream. */
@@ -60,6 +63,7 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
     const size = `size=${options.stateMegabytes}m,mode=700`;
     await host.run("mount", "-t", "tmpfs", "-o", size, "tmpfs", stateDir);
   }
+  if (options.rootMegabytes !== undefined) await withSmallRoot(host, options.rootMegabytes, stateDir);
   const body = { kind: "bootstrap" as const, node_name: host.name };
   const { token, api_url } = await operator(createEnrollmentToken, { body });
   const plain = {
@@ -116,3 +120,23 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
     diagnose: async () => JSON.parse(await onHost(["diagnose", "--json"])) as AgentPicture,
   };
 }
+
+/**
+ * Whatever runs there from now on has it as `/`. All directories of the machine are mounted in it, and so are file systems of their own.
+ */
+const smallRoot = `
+set -e
+mount -t tmpfs -o "size=$1m,mode=755" tmpfs /tmp
+for path in /* /.[!.]*; do
+  name="/tmp$path"
+  if [ -L "$path" ]; then cp -P "$path" "$name"
+  elif [ "$path" = /tmp ]; then mkdir -m 1777 "$name"
+  elif [ -d "$path" ]; then mkdir "$name" && mount --rbind "$path" "$name"
+  fi
+done
+mkdir -m 700 "/tmp/state"
+mount --bind /tmp/state "/tmp$2"
+mount --move /tmp /`;
+
+const withSmallRoot = (host: Host, megabytes: number, stateDir: string) =>
+  host.run("sh", "-c", smallRoot, "sh", String(megabytes), stateDir);

@@ -30,7 +30,8 @@ export type Drill = {
 };
 
 export type ExpectedOfDrill = {
-  user: { code: string; hop: string | null; next_step: RegExp };
+  /** `served`: nothing has failed yet, and the request succeeds. */
+  user: { code: string; hop: string | null; next_step: RegExp } | "served";
   /** `id`: it shows a correlation id; without, the server found it by itself. */
   page: { hop: string; signal: string; id?: false };
   preflight: { failed_hop: string; symptom_hop: string | null; signal: string; owner: string };

@@ -8,6 +8,9 @@ import { cellsOf } from "./rows.ts";
 const REFUSED_SECONDS = 240;
 const RECOVERED_SECONDS = 720;
 
+/** Of a user who is not refused. */
+const SERVED = { exit_code: 0, code: "", hop: null, next_step: /^$/ };
+
 export function judgeDrill({ expect, rows, before, after }: Drill, evidence: DrillEvidence): string[] {
   const { user, page, preflight, cells, retry, node_id } = evidence;
   const wanted = { ...before, ...after };
@@ -15,11 +18,12 @@ export function judgeDrill({ expect, rows, before, after }: Drill, evidence: Dri
   const failed = { result: "failed", exit_code: 1, ...expect.preflight };
   const nothing = { failed_hop: null, symptom_hop: null, signal: null, owner: null };
   const hasId = expect.page.id !== false;
+  const request = expect.user === "served" ? SERVED : { exit_code: 1, ...expect.user };
   return [
-    ...compare("the user's exit code", user.exit_code, 1),
-    ...compare("the user's error", user.code, expect.user.code),
-    ...compare("the hop in the user's error", user.hop, expect.user.hop),
-    ...matches("the user's next step", user.next_step, expect.user.next_step),
+    ...compare("the user's exit code", user.exit_code, request.exit_code),
+    ...compare("the user's error", user.code, request.code),
+    ...compare("the hop in the user's error", user.hop, request.hop),
+    ...matches("the user's next step", user.next_step, request.next_step),
     ...ids("the user's error", user),
     ...soon("the user was refused", user.seconds, REFUSED_SECONDS),
     ...compare("the hop on the dashboard", page.hop, expect.page.hop),

@@ -23,7 +23,7 @@ export async function gather(drill: Drill, lab: Lab): Promise<DrillEvidence> {
   try {
     await fault.inject();
     await drill.takesEffect?.(scene);
-    scene.user = await refused(drill, scene);
+    scene.user = await (drill.expect.user === "served" ? served : refused)(drill, scene);
     const preflight = await runPreflight(drill, lab);
     scene.before = preflight.report;
     const page = await dashboard(drill, lab);
@@ -69,6 +69,11 @@ async function refused(drill: Drill, { lab, brokenAt }: DrillScene): Promise<Ref
     ...{ next_step: text("next_step") ?? "", correlation_id, seconds: secondsSince(brokenAt) },
     audit_correlation_id: await auditId(lab, correlation_id),
   };
+}
+
+async function served(drill: Drill, { lab, brokenAt }: DrillScene): Promise<Refused> {
+  const request = await retried(drill, lab);
+  return { ...request, code: "", hop: null, message: "", next_step: "", seconds: secondsSince(brokenAt) };
 }
 
 function attempt({ user }: Drill, { control, node }: Lab) {
@@ -137,7 +142,7 @@ async function readyAgain(drill: Drill, scene: DrillScene): Promise<PreflightSee
 
 async function retried(drill: Drill, lab: Lab): Promise<Omit<DrillEvidence["retry"], "seconds">> {
   const { code, stdout, stderr } = await attempt(drill, lab);
-  if (code !== 0) throw new Error(`the user's request fails after the repair: ${stderr}`);
+  if (code !== 0) throw new Error(`the user's request fails: ${stderr}`);
   const id = drill.user === "task" ? (JSON.parse(stdout) as { correlation_id: string }).correlation_id : null;
   const correlation_id = id ?? (await newestTerminal(lab)).correlation_id;
   return { exit_code: code, correlation_id, audit_correlation_id: await auditId(lab, correlation_id) };

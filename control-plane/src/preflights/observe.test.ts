@@ -2,13 +2,19 @@
 
 import { type PreflightHop, type PreflightVantage, preflightHops } from "@holdfast/contracts/preflight/checks";
 import { describeFailure } from "@holdfast/contracts/preflight/failure";
+import { probeCodes } from "@holdfast/contracts/preflight/probe-codes";
 import { PREFLIGHT_FORMAT, type PreflightReport } from "@holdfast/contracts/preflight/report";
 import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";
 import { describe, expect, it } from "vitest";
+import { classify } from "../drift/classify/classify.ts";
+import type { Observation } from "../drift/evidence/observation.ts";
+import { defaultPolicy } from "../drift/policy.ts";
 import { observationsOfPreflight } from "./observe.ts";
 
 const nodeId = "01a1e13c-bc3d-71c5-9b58-aada3c2346d4";
 const at = "2026-11-18T10:00:00.000Z";
+/** What a probe on the host can find on its way to the API. */
+const preflightCodes = [...new Set(Object.values(probeCodes).map(({ api }) => api))];
 type Failed = Partial<Record<PreflightHop, [PreflightVantage, ReasonCode]>>;
 
 function seen(failed: Failed, changes: Partial<PreflightReport> = {}, now = new Date(at)) {
@@ -65,5 +71,19 @@ describe("evidence of a preflight", () => {
     const ahead = { ...ready, finished_at: "2026-11-18T11:00:00.000Z" } as unknown as PreflightReport;
     const all = observationsOfPreflight({ ...ahead, hops: [], node_id: nodeId } as never, new Date(at));
     for (const { observedAt } of all) expect(observedAt).toEqual(new Date(at));
+  });
+});
+
+describe("a preflight and the node's page", () => {
+  const now = Date.parse(at);
+  const known = (kind: Observation["kind"], value: string, ageMs: number) => {
+    const observedAt = now - ageMs;
+    return { id: kind, kind, value, observer: "control_plane", observedAt, receivedAt: observedAt } as Observation;
+  };
+  const silent = [known("standing", "active", 3_600_000), known("heartbeat", "received", 600_000)];
+
+  it.for(preflightCodes)("PRE-02 name the same owner for %s", (code) => {
+    const { causes } = classify([...silent, known("diagnostic", code, 1_000)], defaultPolicy, now);
+    expect(causes.map(({ owner }) => owner)).toEqual([describeFailure(code, nodeId).owner]);
   });
 });

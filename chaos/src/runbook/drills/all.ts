@@ -1,8 +1,10 @@
 // Every drill. Those of one lab follow each other in this order.
 
 import type { Drill } from "../drill.ts";
-import { agentStoppedDrill } from "./host.ts";
-import { egressBlocked } from "./link.ts";
+import { diskFilled, logsFillDisk } from "./disk.ts";
+import { agentStoppedDrill, incompatibleBuild, restartBlockedDrill } from "./host.ts";
+import { agentCertificateStale, certificateRotated, publicEdge } from "./identity.ts";
+import { egressBlocked, nameRemoved, trustStale } from "./link.ts";
 import {
   certificateStale,
   streamBlocked,
@@ -13,10 +15,13 @@ import {
 } from "./node-stream.ts";
 import { bindingLost, routeMispointed, routeRemoved, tokenNotForwarded, upgradeHeaders } from "./route.ts";
 import { shellDelayed, shellMissing, userRemoved, userRenamed } from "./shell.ts";
+import { resultEgressBlocked, resultPathBlocked } from "./work.ts";
 
 export const allDrills: readonly Drill[] = [
   ...[streamBlocked, streamUnresolved, wrongPort, wrongHost, certificateStale],
   ...[streamDelayed, shellMissing, shellDelayed, userRemoved, userRenamed],
   ...[routeRemoved, routeMispointed, upgradeHeaders, tokenNotForwarded, bindingLost],
-  ...[agentStoppedDrill, egressBlocked],
+  ...[agentStoppedDrill, restartBlockedDrill, egressBlocked, nameRemoved, resultEgressBlocked],
+  ...[certificateRotated, agentCertificateStale, trustStale, incompatibleBuild],
+  ...[publicEdge, resultPathBlocked, logsFillDisk, diskFilled],
 ];

@@ -71,6 +71,12 @@ export const idsInReport: Cell["take"] = ({ lab, before }) => {
 };
 export const idsExpected = new RegExp(`^as allocated: allocation ${UUID}, node ${UUID}$`);
 
+/** As the report names it. */
+export const endpointProfile = cell(/^https:\/\/nodes[.]holdfast[.]test:18442 of profile \S+/, ({ before }) => {
+  const { node_runtime_api_url, profile } = before.expected;
+  return `${node_runtime_api_url} of profile ${profile}`;
+});
+
 /** The user's own id, found again on the dashboard. */
 export const sameId: Cell["take"] = ({ user }) =>
   `${user.correlation_id} is in the audit as ${user.audit_correlation_id}`;

@@ -1,9 +1,9 @@
 // holdfast task run: runs a task and follows it to its end. Ctrl-C cancels it on the node and waits
-// for the node to confirm; a second Ctrl-C exits immediately.
+// for the node to confirm; a second Ctrl-C exits immediately. It ends, too, when the node reports that it cannot deliver the result.
 
 import { randomUUID } from "node:crypto";
 import type { Client } from "@holdfast/contracts/client";
-import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { getNode, type Node } from "@holdfast/contracts/endpoints/nodes";
 import {
   cancelTask,
   createTask,
@@ -22,6 +22,7 @@ import { listenForStop } from "../../up/stop-request.ts";
 import { collected, wholeNumber } from "../options.ts";
 import { progressLine } from "./describe.ts";
 import { type ParamOptions, readParams } from "./params.ts";
+import { undelivered } from "./undelivered.ts";
 
 type RunOptions = ServerOptions &
   ParamOptions & { priority?: number; expires?: number; follow?: boolean; wait: boolean };
@@ -88,12 +89,18 @@ async function watch(
   show(created);
   const follow = async (signal?: AbortSignal) => {
     const changes = changesOf(latest, {
-      read: (wait, deadline) =>
-        client(getTask, {
+      read: async (wait, deadline) => {
+        const task = await client(getTask, {
           params: { task_id: created.id },
           query: { ...wait, until: options.follow ? "change" : "end" },
           signal: deadline,
-        }),
+        });
+        if (task.status !== "dispatched") return task;
+        const { attention } = await client(getNode, { params: { node_id: task.node_id }, signal: deadline });
+        const refusal = undelivered(task, attention);
+        if (refusal) throw refusal;
+        return task;
+      },
       ended: (task) => terminalStatuses.has(task.status),
       signal,
     });

@@ -133,7 +133,8 @@ export const identityReasons = {
     nextStep:
       "Restore it, or enroll this node again with a token created for it: `holdfast node token create --node <id>`.",
     class: "rejection",
-    owner: "node_runtime",
+    owner: "pki",
+    ownerWord: "node",
     severity: "P1",
     userState: "operator_action_required",
     nextAction: "repair_certs",
@@ -185,7 +186,7 @@ export const identityReasons = {
     severity: "P1",
     userState: "operator_action_required",
     nextAction: "re_enroll",
-    dependsOn: ["identity_revoked_or_fenced", "clock_skew"],
+    dependsOn: ["identity_revoked_or_fenced", "clock_skew", "trust_bundle_invalid", "server_tls_untrusted"],
     untilAnswered: true,
   },
   node_quarantined: {

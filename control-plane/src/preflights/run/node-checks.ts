@@ -69,10 +69,30 @@ async function hostOf(means: Means, found: Found, signal: AbortSignal): Promise<
 /** A problem that the host found at this hop. */
 function ofHost(host: HostPreflight | undefined, hop: PreflightHop): Checked | undefined {
   for (const { reason, detail } of host?.problems ?? []) {
-    const at = nodeReason(reason)?.at ?? null;
-    if (isReason(reason) && placeOf(at).hop === hop) return failed("node", reason, detail);
+    if (isReason(reason) && hopOfProblem(reason) === hop && !isExplained(reason, host)) {
+      return failed("node", reason, detail);
+    }
   }
   return undefined;
+}
+
+const hopOfProblem = (reason: string) => placeOf(nodeReason(reason)?.at ?? null).hop;
+
+/**
+ * By a problem of the way to the API, which is checked later, and which the probe ran into as well: an agent that does not trust the
+ * server any more tries to recover, and that may be refused.
+ */
+function isExplained(reason: string, host: HostPreflight | undefined): boolean {
+  const isCut = host?.endpoints.some(({ name, ok }) => name === "node_api" && !ok) ?? false;
+  const explanations = nodeReason(reason)?.dependsOn ?? [];
+  return (
+    isCut &&
+    (host?.problems ?? []).some(
+      (other) =>
+        hopOfProblem(other.reason) === "node_runtime_api_reachability" &&
+        (explanations as readonly string[]).includes(other.reason),
+    )
+  );
 }
 
 /** A cause that the server found at this hop. */
