@@ -1,7 +1,7 @@
 // Connectors in the worker, with a real api that hands out their secrets, a real database, and a service on loopback.
 
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
-import { getRun, listRunEvents, startRun } from "@holdfast/contracts/endpoints/runs";
+import { getRun, listRunEvents, retryRun, startRun } from "@holdfast/contracts/endpoints/runs";
 import { setSecret } from "@holdfast/contracts/endpoints/secrets";
 import { applyWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -14,6 +14,7 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
+  tokenFor,
 } from "../../testkit/api/api.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { standIn } from "../../workflows/test/connectors/server.ts";
@@ -63,9 +64,11 @@ const turn = (changes: Partial<EngineOptions> = {}) =>
     ...changes,
   });
 
+const sourceOf = (node: object) =>
+  JSON.stringify({ version: "1", nodes: { step: { type: "connector.action", ...node } } });
+
 async function start(node: object): Promise<string> {
-  const source = JSON.stringify({ version: "1", nodes: { step: { type: "connector.action", ...node } } });
-  const { id, problems } = await client()(applyWorkflow, { body: { name: "flow", source } });
+  const { id, problems } = await client()(applyWorkflow, { body: { name: "flow", source: sourceOf(node) } });
   expect(problems).toEqual([]);
   const params = { workflow_id: id };
   await client()(publishWorkflow, { params, body: {} });
@@ -109,6 +112,35 @@ describe("a connector in the worker", () => {
     });
     expect((await eventsOf(run)).map(({ type }) => type)).toContain("node_failed");
     expect(service.got).toEqual([]);
+  });
+
+  it("SEC-02 a run that is retried acts for whoever retries it, and not for the person who started it", async () => {
+    const service = await github();
+    service.next({ status: 422 });
+    const run = await start(comment(service.url));
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "failed" });
+    expect(service.got).toHaveLength(1);
+    // A token that stands for no person; members may not use the secret.
+    const token = api.as(await tokenFor(api, org, "admin"), org.id);
+    const { id: workflow_id } = await token(applyWorkflow, {
+      body: {
+        name: "flow",
+        source: sourceOf(comment(service.url, { input: { ...comment(service.url).input, body: "Mine." } })),
+      },
+    });
+    await token(publishWorkflow, { params: { workflow_id }, body: {} });
+    await token(retryRun, { params: { run_id: run }, body: { version: 2 } });
+    await turn();
+    expect(await shown(run)).toMatchObject({
+      status: "failed",
+      failure: { message: expect.stringContaining('"gh"') },
+    });
+    expect(service.got).toHaveLength(1);
+    await client()(retryRun, { params: { run_id: run }, body: {} });
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "succeeded" });
+    expect(service.got).toHaveLength(2);
   });
 
   it("SEC-02 hands out no secret for a step that does not run, or to another organization", async () => {
