@@ -6,7 +6,7 @@ import { setSecret } from "@holdfast/contracts/endpoints/secrets";
 import { applyWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import {
   addMember,
   type Browser,
@@ -153,6 +153,25 @@ describe("a connector in the worker", () => {
     expect(await ask(wanted)).toEqual({ refusal: "The step does not run." });
     const other = await createOrg(api, `org-${uuidv7().slice(-12)}`);
     await expect(ask({ ...wanted, orgId: other.id })).rejects.toThrow(/foreign key/);
+  });
+
+  it("SEC-02 a request that cannot be answered keeps no other one waiting", async () => {
+    let turning: Promise<unknown> | undefined;
+    onTestFinished(() => turning as Promise<void> | undefined);
+    const service = await github();
+    service.next({ status: 200, instead: "silence" });
+    const run = await start(comment(service.url));
+    turning = turn({ stepTimeoutMs: 600_000 });
+    await expect.poll(() => service.got.length, { timeout: 60_000 }).toBe(1);
+    const id = uuidv7();
+    await superuser`
+      INSERT INTO workflow_step_secrets (id, org_id, run_id, node, attempt, public_key)
+      VALUES (${id}, ${org.id}, ${run}, 'step', 1, 'no key')`;
+    const ask = askForSecrets({ system, signals }, { longestMs: 60_000 });
+    expect(await ask({ orgId: org.id, runId: run, node: "step", attempt: 1 })).toEqual({ value: VALUE });
+    const [row] = await superuser`SELECT refusal FROM workflow_step_secrets WHERE id = ${id}`;
+    expect(row).toEqual({ refusal: "The api could not hand out the secret. Its log says why." });
+    await superuser`DELETE FROM workflow_step_secrets WHERE id = ${id}`;
   });
 
   it("SEC-02 what a worker that died has asked for is removed, and nobody can open it", async () => {
