@@ -1,12 +1,12 @@
 // Connectors in the worker, with a real api that hands out their secrets, a real database, and a service on loopback.
 
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
-import { getRun, listRunEvents, startRun } from "@holdfast/contracts/endpoints/runs";
+import { getRun, listRunEvents, retryRun, startRun } from "@holdfast/contracts/endpoints/runs";
 import { setSecret } from "@holdfast/contracts/endpoints/secrets";
 import { applyWorkflow, publishWorkflow } from "@holdfast/contracts/endpoints/workflows";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import {
   addMember,
   type Browser,
@@ -14,6 +14,7 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
+  tokenFor,
 } from "../../testkit/api/api.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { standIn } from "../../workflows/test/connectors/server.ts";
@@ -63,9 +64,11 @@ const turn = (changes: Partial<EngineOptions> = {}) =>
     ...changes,
   });
 
+const sourceOf = (node: object) =>
+  JSON.stringify({ version: "1", nodes: { step: { type: "connector.action", ...node } } });
+
 async function start(node: object): Promise<string> {
-  const source = JSON.stringify({ version: "1", nodes: { step: { type: "connector.action", ...node } } });
-  const { id, problems } = await client()(applyWorkflow, { body: { name: "flow", source } });
+  const { id, problems } = await client()(applyWorkflow, { body: { name: "flow", source: sourceOf(node) } });
   expect(problems).toEqual([]);
   const params = { workflow_id: id };
   await client()(publishWorkflow, { params, body: {} });
@@ -111,6 +114,35 @@ describe("a connector in the worker", () => {
     expect(service.got).toEqual([]);
   });
 
+  it("SEC-02 a run that is retried acts for whoever retries it, and not for the person who started it", async () => {
+    const service = await github();
+    service.next({ status: 422 });
+    const run = await start(comment(service.url));
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "failed" });
+    expect(service.got).toHaveLength(1);
+    // A token that stands for no person; members may not use the secret.
+    const token = api.as(await tokenFor(api, org, "admin"), org.id);
+    const { id: workflow_id } = await token(applyWorkflow, {
+      body: {
+        name: "flow",
+        source: sourceOf(comment(service.url, { input: { ...comment(service.url).input, body: "Mine." } })),
+      },
+    });
+    await token(publishWorkflow, { params: { workflow_id }, body: {} });
+    await token(retryRun, { params: { run_id: run }, body: { version: 2 } });
+    await turn();
+    expect(await shown(run)).toMatchObject({
+      status: "failed",
+      failure: { message: expect.stringContaining('"gh"') },
+    });
+    expect(service.got).toHaveLength(1);
+    await client()(retryRun, { params: { run_id: run }, body: {} });
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "succeeded" });
+    expect(service.got).toHaveLength(2);
+  });
+
   it("SEC-02 hands out no secret for a step that does not run, or to another organization", async () => {
     const service = await github();
     const run = await start(comment(service.url));
@@ -121,6 +153,25 @@ describe("a connector in the worker", () => {
     expect(await ask(wanted)).toEqual({ refusal: "The step does not run." });
     const other = await createOrg(api, `org-${uuidv7().slice(-12)}`);
     await expect(ask({ ...wanted, orgId: other.id })).rejects.toThrow(/foreign key/);
+  });
+
+  it("SEC-02 a request that cannot be answered keeps no other one waiting", async () => {
+    let turning: Promise<unknown> | undefined;
+    onTestFinished(() => turning as Promise<void> | undefined);
+    const service = await github();
+    service.next({ status: 200, instead: "silence" });
+    const run = await start(comment(service.url));
+    turning = turn({ stepTimeoutMs: 600_000 });
+    await expect.poll(() => service.got.length, { timeout: 60_000 }).toBe(1);
+    const id = uuidv7();
+    await superuser`
+      INSERT INTO workflow_step_secrets (id, org_id, run_id, node, attempt, public_key)
+      VALUES (${id}, ${org.id}, ${run}, 'step', 1, 'no key')`;
+    const ask = askForSecrets({ system, signals }, { longestMs: 60_000 });
+    expect(await ask({ orgId: org.id, runId: run, node: "step", attempt: 1 })).toEqual({ value: VALUE });
+    const [row] = await superuser`SELECT refusal FROM workflow_step_secrets WHERE id = ${id}`;
+    expect(row).toEqual({ refusal: "The api could not hand out the secret. Its log says why." });
+    await superuser`DELETE FROM workflow_step_secrets WHERE id = ${id}`;
   });
 
   it("SEC-02 what a worker that died has asked for is removed, and nobody can open it", async () => {

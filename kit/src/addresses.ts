@@ -22,8 +22,11 @@ const notPublic: readonly [string, number][] = [
   ["192.168.0.0", 16],
   ["198.18.0.0", 15],
   ["224.0.0.0", 3],
-  ["::", 127],
+  // Public by its number, and the way to the metadata of a machine in Azure.
+  ["168.63.129.16", 32],
   // These carry an IPv4 address, which may be any of the above.
+  ["::", 96],
+  ["::ffff:0:0:0", 96],
   ["64:ff9b::", 96],
   ["64:ff9b:1::", 48],
   ["2002::", 16],

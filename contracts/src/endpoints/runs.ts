@@ -188,7 +188,8 @@ export const retryRun = endpoint({
   summary: "Continue a failed run where it failed",
   description:
     "The steps whose failure no path follows get another attempt, and what was skipped because of them is decided again. Steps that have " +
-    "succeeded are not repeated. With `version`, a later published version is used from here on.",
+    "succeeded are not repeated. With `version`, a later published version is used from here on. Its steps may use the secrets that the " +
+    "caller may use, and no longer those of whoever started the run.",
   access: { scope: "workflows:run" },
   action: "run.retry",
   params: one,

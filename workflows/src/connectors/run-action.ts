@@ -39,7 +39,7 @@ export async function runAction(request: ActionRequest): Promise<ActionOutcome> 
     const { code, checked, message, input } = await prepare(request);
     const output =
       "read" in code
-        ? code.read((await send(message, request)) as never, input)
+        ? code.read((await send(message, { ...request, hide })) as never, input)
         : message.kind === "none" && message.output;
     const read = checked.output.safeParse(hide(output));
     if (!read.success) throw new ConnectorFailure("response_invalid", read.error.message, { outcomeKnown: false });
@@ -48,7 +48,7 @@ export async function runAction(request: ActionRequest): Promise<ActionOutcome> 
     }
     return { output: read.data };
   } catch (error) {
-    return hide(outcomeOf(error)) as ActionOutcome;
+    return hide(outcomeOf(error));
   }
 }
 
@@ -63,8 +63,7 @@ export async function describeAction(
     const headers = "headers" in shown ? { headers: withoutCredentials(shown.headers) } : {};
     return { message: hide({ ...shown, ...headers }) };
   } catch (error) {
-    const outcome = hide(outcomeOf(error)) as ActionOutcome;
-    return "failure" in outcome ? { failure: outcome.failure } : { message: null };
+    return { failure: hide(outcomeOf(error)).failure };
   }
 }
 
@@ -100,7 +99,7 @@ function checkSecret({ secret: wanted }: CheckedAction, secret: string | undefin
   }
 }
 
-async function send(message: Message, options: Pick<ActionRequest, "network" | "signal">) {
+async function send(message: Message, options: Parameters<typeof sendHttp>[1]) {
   switch (message.kind) {
     case "http":
       return sendHttp(message, options);
@@ -138,7 +137,7 @@ function withoutCredentials(headers: Record<string, string>): Record<string, str
 }
 
 /** Removes the secret from all texts of a value, also where it is part of what was encoded together with a user name. */
-function hiding(secret: string | undefined): (value: unknown) => unknown {
+function hiding(secret: string | undefined): <T>(value: T) => T {
   if (secret === undefined) return (value) => value;
   // In base64, a text looks different at each of three alignments; its first and last characters depend on what is around it.
   const aligned = [1, 2].map((before) =>
@@ -154,7 +153,7 @@ function hiding(secret: string | undefined): (value: unknown) => unknown {
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [clean(key), walk(one)]));
   };
-  return walk;
+  return <T>(value: T) => walk(value) as T;
 }
 
 /**

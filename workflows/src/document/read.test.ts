@@ -1,9 +1,11 @@
 // Reading documents: what is refused, and the place that is named.
 
 import { describe, expect, it } from "vitest";
+import { MOST_EXPRESSIONS } from "../validate/expressions.ts";
 import type { Problem } from "./problem.ts";
 import { readWorkflow } from "./read.ts";
 import { MOST_DOCUMENT_BYTES } from "./schema.ts";
+import { MOST_PROBLEMS } from "./source.ts";
 
 const valid = `version: "1"
 description: Fetches a page and opens an issue.
@@ -165,6 +167,18 @@ describe("FLOW-01 a document", () => {
       }),
     ];
     expect(placesOf(levels.join("\n"))).toEqual(["1:1 syntax"]);
+  });
+
+  it("FLOW-01 takes no longer for each key, problem or expression when there are many", () => {
+    const keys = (count: number) => Array.from({ length: count }, (_, index) => `k${index}: 1\n`).join("");
+    expect(problemsOf(keys(25_000))).toHaveLength(MOST_PROBLEMS);
+    expect(placesOf(`${keys(25_000)}k7: 2\n`)).toEqual(["25001:1 syntax"]);
+    expect(placesOf("a: { b: 1, c: 2, b: 3 }\n")).toEqual(["1:18 syntax"]);
+    expect(problemsOf("- !x\n".repeat(30_000))).toHaveLength(MOST_PROBLEMS);
+    const step = (input: string) =>
+      document(`  a: { type: connector.action, connector: echo, action: echo, input: "${input}" }\n`);
+    expect(placesOf(step("${{ ( }}".repeat(20_000)))).toEqual(["1:1 too_large"]);
+    expect(problemsOf(step("${{ 1 }}".repeat(MOST_EXPRESSIONS)))).toEqual([]);
   });
 
   it("reports every problem at once, in the order of the text", () => {

@@ -5,7 +5,7 @@ import type { z } from "zod";
 import { validate } from "../validate/validate.ts";
 import { type Finding, isConnectorProblem, type Path, type Problem } from "./problem.ts";
 import { WorkflowDocument } from "./schema.ts";
-import { parseSource } from "./source.ts";
+import { MOST_PROBLEMS, parseSource } from "./source.ts";
 import { upgradeV2, V2Document } from "./v2.ts";
 
 export type ReadWorkflow =
@@ -18,7 +18,10 @@ export function readWorkflow(text: string): ReadWorkflow {
   const { value, place } = parsed.source;
   const read = isV2(value) ? readV2(value) : readV1(value);
   if ("document" in read) return { ok: true, ...read };
-  const problems = read.findings.map(place).sort((a, b) => a.line - b.line || a.column - b.column);
+  const problems = read.findings
+    .slice(0, MOST_PROBLEMS)
+    .map(place)
+    .sort((a, b) => a.line - b.line || a.column - b.column);
   return { ok: false, problems };
 }
 

@@ -1,10 +1,22 @@
 // The text of a document: YAML, of which JSON is a part, with the place of every value.
 
-import { isMap, isScalar, LineCounter, type ParsedNode, parseDocument, type Scalar, visit } from "yaml";
+import {
+  type Document,
+  isMap,
+  isScalar,
+  LineCounter,
+  type ParsedNode,
+  parseDocument,
+  type Scalar,
+  visit,
+} from "yaml";
 import { type Finding, type Path, type Problem, pathText } from "./problem.ts";
 import { MOST_DOCUMENT_BYTES } from "./schema.ts";
 
 export type Source = { value: unknown; place: (finding: Finding) => Problem };
+
+/** What is shown at once. Each is looked up in the text, so that thousands would keep a process busy. */
+export const MOST_PROBLEMS = 100;
 
 /** Documents are data: no tags of one's own, no merge keys, and few aliases, which could stand for very much. */
 const MOST_ALIASES = 20;
@@ -16,8 +28,14 @@ export function parseSource(text: string): { source: Source } | { problems: Prob
     return { problems: [{ code: "too_large", message, path: "", line: 1, column: 1 }] };
   }
   const lines = new LineCounter();
-  const parsed = parseDocument(text, { lineCounter: lines, prettyErrors: false, schema: "core", version: "1.2" });
-  const broken = [...parsed.errors, ...parsed.warnings];
+  const parsed = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    schema: "core",
+    version: "1.2",
+    uniqueKeys: false,
+  });
+  const broken = [...parsed.errors, ...parsed.warnings].slice(0, MOST_PROBLEMS);
   const at = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
@@ -30,16 +48,8 @@ export function parseSource(text: string): { source: Source } | { problems: Prob
       })),
     };
   }
-  let forbidden: number | undefined;
-  visit(parsed, {
-    Pair: (_, { key }) => {
-      if (isScalar(key) && key.value === "__proto__") forbidden ??= rangeOf(key)?.[0] ?? 0;
-    },
-  });
-  if (forbidden !== undefined) {
-    const message = "A field cannot have the name __proto__.";
-    return { problems: [{ code: "syntax", message, path: "", ...at(forbidden) }] };
-  }
+  const key = firstBadKey(parsed);
+  if (key) return { problems: [{ code: "syntax", message: key.message, path: "", ...at(key.offset) }] };
   let value: unknown;
   try {
     value = parsed.toJS({ maxAliasCount: MOST_ALIASES });
@@ -53,6 +63,26 @@ export function parseSource(text: string): { source: Source } | { problems: Prob
     ...at(offsetIn(text, parsed.contents, { path, offset })),
   });
   return { source: { value, place } };
+}
+
+/** One that is there twice: the library compares each key with all others, which takes seconds for thousands of keys. */
+function firstBadKey(document: Document.Parsed): { message: string; offset: number } | undefined {
+  let found: { message: string; offset: number } | undefined;
+  visit(document, {
+    Map: (_, { items }) => {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const offset = rangeOf(key)?.[0] ?? 0;
+        if (key.value === "__proto__") found = { message: "A field cannot have the name __proto__.", offset };
+        else if (known.has(key.value)) found = { message: "Map keys must be unique.", offset };
+        if (found) return visit.BREAK;
+        known.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found;
 }
 
 const sentence = (message: string) => (message.endsWith(".") ? message : `${message}.`);

@@ -1,7 +1,7 @@
 // The values of a node's templates at the moment when it starts.
 
 import type { Node, WorkflowDocument } from "../document/schema.ts";
-import type { Evaluate } from "../expressions/evaluator.ts";
+import { type Evaluate, ExpressionError } from "../expressions/evaluator.ts";
 import { cutTemplate } from "../expressions/template.ts";
 import { templateOf } from "../validate/expressions.ts";
 import type { RunState } from "./state.ts";
@@ -35,24 +35,40 @@ export async function outputOf(document: WorkflowDocument, state: RunState, run:
   return Object.fromEntries(last);
 }
 
-/** A value with the expressions in its texts evaluated. */
+/** Of all results in one value, as JSON: an expression of a few characters can make a large one. */
+export const MOST_FILLED_BYTES = 1024 * 1024;
+
+/**
+ * A value with the expressions in its texts evaluated, one after the other: a value with thousands of them holds the values that they can
+ * use once, and leaves room for the expressions of others in between.
+ */
 export async function fill(value: unknown, context: object, evaluate: Evaluate): Promise<unknown> {
-  if (typeof value === "string") return fillText(value, context, evaluate);
-  if (Array.isArray(value)) return Promise.all(value.map((one) => fill(one, context, evaluate)));
-  if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
-  return Object.fromEntries(
-    await Promise.all(entries.map(async ([key, one]) => [key, await fill(one, context, evaluate)])),
-  );
+  let left = MOST_FILLED_BYTES;
+  const evaluateOne = async (expression: string): Promise<unknown> => {
+    const result = (await evaluate(expression, context)) ?? null;
+    left -= Buffer.byteLength(JSON.stringify(result));
+    if (left >= 0) return result;
+    throw new ExpressionError("too_large", `The results have more than ${MOST_FILLED_BYTES} bytes together.`);
+  };
+  return fillValue(value, evaluateOne);
 }
 
-async function fillText(text: string, context: object, evaluate: Evaluate): Promise<unknown> {
+type EvaluateOne = (expression: string) => Promise<unknown>;
+
+async function fillValue(value: unknown, evaluate: EvaluateOne): Promise<unknown> {
+  if (typeof value === "string") return fillText(value, evaluate);
+  if (typeof value !== "object" || value === null) return value;
+  const filled: [string, unknown][] = [];
+  for (const [key, one] of Object.entries(value)) {
+    if (one !== undefined || Array.isArray(value)) filled.push([key, await fillValue(one, evaluate)]);
+  }
+  return Array.isArray(value) ? filled.map(([, one]) => one) : Object.fromEntries(filled);
+}
+
+async function fillText(text: string, evaluate: EvaluateOne): Promise<unknown> {
   const { pieces } = cutTemplate(text);
-  const values = await Promise.all(
-    pieces.map(async (piece) =>
-      "text" in piece ? piece.text : ((await evaluate(piece.expression, context)) ?? null),
-    ),
-  );
+  const values: unknown[] = [];
+  for (const piece of pieces) values.push("text" in piece ? piece.text : await evaluate(piece.expression));
   const [only] = values;
   if (pieces.length === 1) return only;
   return values

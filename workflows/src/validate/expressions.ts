@@ -8,7 +8,14 @@ import { cutTemplate, templatesIn } from "../expressions/template.ts";
 
 type Place = { path: Path; offset: number; readable: ReadonlySet<string> };
 
+/** Each is parsed, and where it ends is found by parsing; evaluated, they would keep a worker busy for others. */
+export const MOST_EXPRESSIONS = 1_000;
+
 export function checkExpressions(document: WorkflowDocument): Finding[] {
+  if (templatesIn(document).reduce((sum, { text }) => sum + text.split("${{").length - 1, 0) > MOST_EXPRESSIONS) {
+    const message = `The document has more than ${MOST_EXPRESSIONS} expressions.`;
+    return [{ code: "too_large", message, path: [] }];
+  }
   const ofNodes = Object.entries(document.nodes).flatMap(([id, node]) => {
     const readable = ancestorsOf(document, id);
     const plain = node.type === "condition" ? [{ text: node.if, path: ["nodes", id, "if"] }] : [];

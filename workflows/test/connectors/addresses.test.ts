@@ -38,6 +38,9 @@ describe("where connectors of the worker connect to", () => {
       "https://100.64.0.1/",
       "https://[fd00::1]/",
       "https://[64:ff9b::7f00:1]/",
+      "https://[::127.0.0.1]/",
+      "https://[::ffff:0:127.0.0.1]/",
+      "https://168.63.129.16/",
     ],
     ...["https://127。0。0。1/", "https://①②⑦.0.0.1/", "HTTPS://127.0.0.1:443/"],
   ])("SEC-04 is not %s", async (url) => {

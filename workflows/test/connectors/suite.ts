@@ -106,6 +106,13 @@ export function connectorSuite(
           });
           expectNoSecret(await run(step(service)), service.secret);
         }
+        // Where the text is cut, most of the secret would be left.
+        service.next({
+          status: 400,
+          body: { message: `${"x".repeat(299 - service.secret.length)}${service.secret}.` },
+        });
+        const cut = JSON.stringify(await run(step(service)));
+        expect(cut).not.toContain(service.secret.slice(0, 8));
       });
 
       it(`SEC-04 ${action} does not reach loopback from the worker`, async () => {

@@ -57,7 +57,7 @@ export function runRoutes(api: ApiContext): void {
       tx,
       {
         ...{ id, orgId: org.id, workflowId: workflow.id, version, input: body.input, correlationId },
-        userId: personBehind(actor) ?? (await serviceUserOf(tx, org.id)).actor_id,
+        userId: await userBehind(tx, org.id, actor),
         queue: api.workflowQueue,
       },
       auditActor(actor, org.role),
@@ -129,7 +129,7 @@ export function runRoutes(api: ApiContext): void {
     return toRun(row);
   });
 
-  orgRoute(api, retryRun, async ({ tx, actor, params, body, touched, afterCommit }) => {
+  orgRoute(api, retryRun, async ({ tx, org, actor, params, body, touched, afterCommit }) => {
     const row = await requireRun(tx, params.run_id);
     const refuse = (message: string) => new ApiError("run_not_failed", { message });
     if (row.cursor === null) throw refuse(`The run is ${row.status}.`);
@@ -140,7 +140,7 @@ export function runRoutes(api: ApiContext): void {
     const after = await documentOf(tx, { ...row, version });
     const event = retryOf(row.cursor, { before, after }, { version, by: nameOf(actor) });
     if (typeof event === "string") throw refuse(event);
-    const target = { id: row.id, lastSeq: row.last_seq };
+    const target = { id: row.id, lastSeq: row.last_seq, userId: await userBehind(tx, org.id, actor) };
     if (!(await storeRetry(tx, target, event, applyEvent(row.cursor, event))))
       throw refuse("The run has changed meanwhile.");
     touched({ type: "run", id: row.id, name: row.workflow_name }, { version, nodes: event.again });
@@ -176,8 +176,8 @@ async function documentOf(tx: Tx, row: Pick<RunRow, "workflow_id" | "version">) 
   throw new Error(`version ${row.version} of workflow ${row.workflow_id} cannot be read`);
 }
 
-/** Whose secrets the steps may use. Undefined: nobody's in particular; then the organization's service user acts. */
-function personBehind(actor: Actor): string | undefined {
-  if (actor.type === "user") return actor.id;
-  return actor.type === "token" ? actor.person?.id : undefined;
+/** Whose secrets the steps may use: the person's, or, if there is none, those of the organization's service user. */
+async function userBehind(tx: Tx, orgId: string, actor: Actor): Promise<string> {
+  const person = actor.type === "user" ? actor : actor.type === "token" ? actor.person : null;
+  return person?.id ?? (await serviceUserOf(tx, orgId)).actor_id;
 }

@@ -32,7 +32,7 @@ export async function handOutSecrets(options: {
   signals: Signals;
   log: Log;
 }): Promise<{ answered: number }> {
-  const { system, signals } = options;
+  const { system, signals, log } = options;
   // Of a worker that has died.
   await system`DELETE FROM workflow_step_secrets WHERE created_at < now() - interval '1 minute'`;
   // Of several apis, one answers each: the others skip what it has locked.
@@ -45,7 +45,12 @@ export async function handOutSecrets(options: {
       JOIN workflow_versions v ON v.workflow_id = r.workflow_id AND v.version = r.version
       WHERE s.sealed IS NULL AND s.refusal IS NULL ORDER BY s.created_at LIMIT 50 FOR UPDATE OF s SKIP LOCKED`;
     for (const one of wanted) {
-      const answer = await answerTo(options, one);
+      // One that cannot be answered must not keep those of other organizations waiting.
+      const answer = await answerTo(options, one).catch((error: unknown): Answer => {
+        const { run_id, correlation_id } = one;
+        log.error({ err: error, run_id, correlation_id }, "a secret could not be handed out");
+        return { refusal: "The api could not hand out the secret. Its log says why." };
+      });
       const { sealed = null, refusal = null } = answer as { sealed?: Buffer; refusal?: string };
       await tx`UPDATE workflow_step_secrets SET sealed = ${sealed}, refusal = ${refusal} WHERE id = ${one.id}`;
     }

@@ -14,8 +14,13 @@ const MOST_REQUEST_BYTES = 512 * 1024;
 const MOST_RESPONSE_BYTES = 256 * 1024;
 
 export type SendOptions = { network: Network; signal: AbortSignal };
+/** Removes the secret from what the service says, before any of it is cut. */
+type Hiding = { hide: (answer: HttpAnswer) => HttpAnswer };
 
-export async function sendHttp(message: HttpMessage, { network, signal }: SendOptions): Promise<HttpAnswer> {
+export async function sendHttp(
+  message: HttpMessage,
+  { network, signal, hide }: SendOptions & Hiding,
+): Promise<HttpAnswer> {
   const { method, body } = message;
   const { url, addresses } = await resolvedOrRefused(async () => {
     const parsed = parseOutsideUrl(message.url);
@@ -45,7 +50,7 @@ export async function sendHttp(message: HttpMessage, { network, signal }: SendOp
     const ready = url.protocol === "https:" ? "secureConnect" : "connect";
     request.once("socket", (socket) => socket.once(ready, () => (connected = true)));
     request.end(body);
-    return judged(await read(await promise), message);
+    return judged(hide(await read(await promise)), message);
   } catch (error) {
     throw connectionFailure(error, { connected, signal });
   } finally {

@@ -1,6 +1,6 @@
 // Sends one mail by SMTP, to an address that was checked. What the server says after the message was handed over decides.
 
-import { isIP } from "node:net";
+import { isIP, Socket } from "node:net";
 import { Readable } from "node:stream";
 import { ConnectorFailure, type MailAnswer, type MailMessage } from "../actions.ts";
 import { connectionFailure, resolvedOrRefused } from "./failures.ts";
@@ -22,11 +22,14 @@ export async function sendMail(message: MailMessage, { network, signal }: SendOp
   );
   // Loaded with the first mail: most processes never send one.
   const { createTransport } = await import("nodemailer");
+  // Ours, so that it can be closed: nodemailer would go on with a mail that nobody waits for any more, for as long as the server likes.
+  const socket = new Socket();
   const transport = createTransport({
     // The address that was checked, and not the name again.
     ...{
       host: address as string,
       port,
+      socket,
       secure: tls === "tls",
       requireTLS: tls === "starttls",
       ignoreTLS: tls === "none",
@@ -38,7 +41,7 @@ export async function sendMail(message: MailMessage, { network, signal }: SendOp
   const stopped = Promise.withResolvers<never>();
   stopped.promise.catch(() => undefined);
   const stop = () => {
-    transport.close();
+    socket.destroy();
     stopped.reject(signal.reason);
   };
   signal.addEventListener("abort", stop, { once: true });

@@ -1,6 +1,6 @@
 // The stand-in is a real SMTP server on loopback.
 
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -130,6 +130,52 @@ describe("the connector email", () => {
     const outcome = await run({ connector: "email", action: "send", input, secret: SECRET });
     expect(outcome).toMatchObject({ failure: { code: "unreachable" }, outcomeKnown: true });
     expect(mails).toEqual([]);
+  });
+
+  it.for(["tls", "starttls"] as const)(
+    "SEC-04 sends nothing with %s to a server that nobody vouches for",
+    async (tls) => {
+      const mails: string[] = [];
+      // With the certificate that everybody has who has this library.
+      const server = new SMTPServer({
+        secure: tls === "tls",
+        authOptional: true,
+        onAuth(_auth, _session, done) {
+          mails.push("password");
+          done(null, { user: "bot" });
+        },
+        onMailFrom(_address, _session, done) {
+          mails.push("mail");
+          done();
+        },
+      });
+      server.on("error", () => undefined);
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+      const { port } = server.server.address() as AddressInfo;
+      const input = { ...message, server: { host: "127.0.0.1", port, tls, user: "bot" } };
+      const outcome = await run({ connector: "email", action: "send", input, secret: SECRET });
+      expect(outcome).toMatchObject({ failure: { code: "unreachable" }, outcomeKnown: true });
+      expect(mails).toEqual([]);
+    },
+  );
+
+  it("FLOW-04 closes the connection when it is cancelled, and so sends nothing later", async () => {
+    const connected = Promise.withResolvers<Socket>();
+    // It greets nobody.
+    const silent = createServer(connected.resolve);
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void silent.close());
+    const { port } = silent.address() as AddressInfo;
+    const input = { ...message, server: { host: "127.0.0.1", port, tls: "none" } };
+    const cancelling = new AbortController();
+    const sending = run({ connector: "email", action: "send", input, signal: cancelling.signal });
+    const socket = await connected.promise;
+    const said = text(socket);
+    cancelling.abort();
+    expect(await sending).toMatchObject({ failure: { code: "cancelled" }, outcomeKnown: true });
+    socket.write("220 hello\r\n");
+    expect(await said.catch(() => "")).toBe("");
   });
 
   it.for([
