@@ -9,6 +9,15 @@ import { fileURLToPath } from "node:url";
 /** Chromium without windows: the pages' tests take a third less processor time than with the whole browser. */
 export const chromiumPath = "/usr/bin/chromium-headless-shell";
 
+/** A directory with `bin/`: server and tools of one version, as its tools demand. Undefined: not installed. */
+export function debianPostgres() {
+  const all = "/usr/lib/postgresql";
+  const versions = existsSync(all) ? readdirSync(all).toSorted((a, b) => Number(b) - Number(a)) : [];
+  const isWhole = (/** @type {string} */ root) =>
+    ["postgres", "initdb", "pg_dump", "pg_restore"].every((name) => existsSync(`${root}/bin/${name}`));
+  return versions.map((version) => `${all}/${version}`).find(isWhole);
+}
+
 export const facilities = {
   root: {
     present: () => process.getuid?.() === 0,
@@ -64,6 +73,12 @@ export const facilities = {
     covers: "several gateways with a Redis",
     remedy: "apt-get install redis-server",
     debianPackage: "redis-server",
+  },
+  postgresql: {
+    present: () => debianPostgres() !== undefined,
+    covers: "backups of the database in the chaos lab, and its oldest supported server",
+    remedy: "apt-get install postgresql",
+    debianPackage: "postgresql",
   },
   sshd: {
     present: () => existsSync("/usr/sbin/sshd") && existsSync("/usr/bin/ssh"),

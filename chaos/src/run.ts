@@ -6,13 +6,17 @@ import { facilities } from "../../scripts/facilities.mjs";
 import { runInside } from "./enter.ts";
 import { runRecoveries } from "./recoveries/run.ts";
 import type { RowOfDrill } from "./runbook/drill.ts";
-import { labelOf, type Run } from "./scenario.ts";
+import { labelOf, linksOf, type Run } from "./scenario.ts";
 import { everything, readRun } from "./scenarios/all.ts";
 
 const usage =
   "npm run chaos -- list | run <name>… | all [<name>…]   [--json] [--jobs <how many at a time>] [--link stream|poll] [--falsify]\nnpm run chaos -- recoveries [list | <name>…] [--json]";
 /** More at a time than there are cores: most of a scenario is waiting. */
 const JOBS = 8;
+
+/** In the list. */
+const onlyPoll =
+  " (agents poll, whatever --link says: the edge holds back single requests, and passes on no upgrades)";
 
 type Asked = { do: "list" | "run"; runs: Run[]; json: boolean; jobs: number };
 
@@ -44,12 +48,16 @@ function list(json: boolean): void {
   const scenarios = everything.map((one) => ({
     ...{ name: one.name, title: one.title, expect: one.expect },
     rows: "rows" in one ? one.rows : [],
+    links: linksOf(one),
   }));
   const rowsText = (rows: readonly RowOfDrill[]) => rows.map(({ row }) => row).join(" ");
   const text = json
     ? JSON.stringify({ scenarios }, null, 2)
     : scenarios
-        .map(({ name, title, rows }) => `${name.padEnd(30)}${rowsText(rows).padEnd(10)}${title}`)
+        .map(
+          ({ name, title, rows, links }) =>
+            `${name.padEnd(30)}${rowsText(rows).padEnd(10)}${title}${links.includes("stream") ? "" : onlyPoll}`,
+        )
         .join("\n");
   process.stdout.write(`${text}\n`);
 }

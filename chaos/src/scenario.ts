@@ -28,6 +28,9 @@ export function labelOf({ scenario, link, falsify }: Run): string {
   return [scenario.name, ...(link === "poll" ? ["poll"] : []), ...(falsify ? ["falsify"] : [])].join(":");
 }
 
+/** By which links its agents can be connected: an edge that answers or holds back single requests passes on no streams. */
+export const linksOf = ({ lab }: Scenario | Drill): readonly Link[] => (lab?.edge ? ["poll"] : ["stream", "poll"]);
+
 export function expectedOf({ expect, polling }: Scenario, link: Link): Expected {
   return link === "poll" ? (polling ?? expect) : expect;
 }

@@ -19,7 +19,7 @@ function matrix(...args: string[]): Promise<{ code: number; stdout: string; stde
 
 /** One of each place that rows are made at, and those that no scenario of the chaos lab covers. */
 const quick = ["D08", "D13", "D14", "D20", "N05", "N10"];
-const unable = lacks("root") || lacks("nft") || lacks("dnsmasq") || lacks("faketime");
+const unable = lacks("root") || lacks("nft") || lacks("dnsmasq") || lacks("faketime") || lacks("postgresql");
 
 describe("npm run matrix", () => {
   it.skipIf(unable)(

@@ -47,7 +47,13 @@ const expected: [name: string, reason: string][] = [
 const names = expected.map(([name]) => name).toSorted();
 
 const unable =
-  lacks("root") || lacks("nft") || lacks("dnsmasq") || lacks("faketime") || lacks("openssl") || lacks("nginx");
+  lacks("root") ||
+  lacks("nft") ||
+  lacks("dnsmasq") ||
+  lacks("faketime") ||
+  lacks("openssl") ||
+  lacks("nginx") ||
+  lacks("postgresql");
 
 describe.skipIf(unable)("a node that lost its identity, its trust or its way", () => {
   let results: RecoveryResult[] = [];

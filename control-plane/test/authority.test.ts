@@ -114,6 +114,19 @@ describe("an api with nodes", () => {
     expect(answer).toMatchObject({ status: 200, body: { node: { status: "active" } } });
   });
 
+  it("ID-17 but without any of its keys does not start, names the table that it lacks, and makes no new ones", async () => {
+    const first = await startTestApi();
+    const org = await createOrg(first, "ours");
+    await enrollTestNode(first, org.id);
+    await first.stop();
+    const { superuser } = openRoles(first.database);
+    await superuser`DELETE FROM sealed_keys`;
+    await expect(startTestApi({ database: first.database })).rejects.toThrow(
+      /table sealed_keys .* complete backup/,
+    );
+    expect(await superuser`SELECT FROM sealed_keys WHERE name LIKE 'ca:%'`).toHaveLength(0);
+  });
+
   it("ID-17 but without their CA refuses to issue, says so, and makes no new one", async () => {
     const first = await startTestApi();
     const org = await createOrg(first, "ours");

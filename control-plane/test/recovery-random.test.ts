@@ -68,18 +68,20 @@ class Machine {
     return status === 200;
   }
 
-  async recover(arrives: boolean): Promise<boolean> {
+  /** `request`, `response`: whether it arrives. An agent that crashes before it sends or stores something is as if that was lost. */
+  async recover({ request, response }: { request: boolean; response: boolean }): Promise<boolean> {
     const { token } = this.disk;
     if (!token) return false;
     if (this.disk.pending?.seq !== token.seq) {
       this.disk.pending = { seq: token.seq, keys: await makeKeyRequest() };
     }
     const { keys } = this.disk.pending;
+    if (!request) return false;
     const answer = await this.post({
       ...{ token: token.token, csr: keys.csr, node_id: this.node.id, profile: "default", cause: "cert_expired" },
       ...{ sent_at: new Date().toISOString(), instance_id: uuidv7(), boot_id: "boot-1" },
     });
-    if (!answer || !arrives) return answer !== undefined;
+    if (!answer || !response) return answer !== undefined;
     this.disk.identity = { cert: answer.certificate, key: keys.key };
     this.disk.pending = undefined;
     this.keep(answer.recovery);
@@ -90,6 +92,13 @@ class Machine {
   async repeat(which: number): Promise<void> {
     const body = this.sent[which % Math.max(1, this.sent.length)];
     if (body) await this.post(body);
+  }
+
+  /** Somebody has a copy of a token that was used, and a key of their own. */
+  async useAgain(which: number): Promise<void> {
+    const used = this.sent.filter(({ token }) => this.acceptedKeys.has(token));
+    const body = used[which % Math.max(1, used.length)];
+    if (body) await this.post({ ...body, csr: (await makeKeyRequest()).csr });
   }
 
   /** The identity is worth nothing any more, as after a long outage. */
@@ -130,11 +139,42 @@ class Machine {
   }
 }
 
+/**
+ * The api crashes so many turns after it was asked: its connections to the database end where they are, its response is
+ * lost, and another process without its memory takes over.
+ */
+async function crashApi(request: Promise<unknown>, turns: number): Promise<void> {
+  const settled = request.catch(() => undefined);
+  for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  await superuser`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND usename <> current_user`;
+  await settled;
+  await api.stop();
+  api = await startTestApi({ database: api.database });
+}
+
+const often = 12;
 const step = fc.oneof(
-  fc.record({ do: fc.constant("heartbeat" as const), arrives: fc.boolean(), old: fc.boolean() }),
-  fc.record({ do: fc.constant("recover" as const), arrives: fc.boolean() }),
-  fc.record({ do: fc.constant("repeat" as const), which: fc.nat(20) }),
-  fc.record({ do: fc.constant("expire" as const) }),
+  {
+    weight: often,
+    arbitrary: fc.record({ do: fc.constant("heartbeat" as const), arrives: fc.boolean(), old: fc.boolean() }),
+  },
+  {
+    weight: often,
+    arbitrary: fc.record({ do: fc.constant("recover" as const), request: fc.boolean(), response: fc.boolean() }),
+  },
+  { weight: often, arbitrary: fc.record({ do: fc.constant("repeat" as const), which: fc.nat(20) }) },
+  { weight: often / 2, arbitrary: fc.record({ do: fc.constant("use again" as const), which: fc.nat(20) }) },
+  { weight: often, arbitrary: fc.record({ do: fc.constant("expire" as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("crash" as const),
+      during: fc.constantFrom("heartbeat", "recover", "recover"),
+      turns: fc.nat(60),
+    }),
+  },
 );
 
 describe("the recovery protocol", () => {
@@ -142,26 +182,34 @@ describe("the recovery protocol", () => {
     timeout: 300_000,
   }, async () => {
     let recoveries = 0;
+    let crashes = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), async (steps) => {
         const machine = new Machine(await enrollTestNode(api, org.id));
         await machine.heartbeat(true, false);
         for (const one of steps) {
           if (one.do === "heartbeat") await machine.heartbeat(one.arrives, one.old);
-          else if (one.do === "recover") recoveries += Number(await machine.recover(one.arrives));
+          else if (one.do === "recover") recoveries += Number(await machine.recover(one));
           else if (one.do === "repeat") await machine.repeat(one.which);
-          else await machine.expire();
+          else if (one.do === "use again") await machine.useAgain(one.which);
+          else if (one.do === "crash") {
+            crashes += 1;
+            const unanswered = { request: true, response: false };
+            const isBeat = one.during === "heartbeat";
+            await crashApi(isBeat ? machine.heartbeat(false, true) : machine.recover(unanswered), one.turns);
+          } else await machine.expire();
           expect(await machine.acceptedIdentities()).toBeLessThanOrEqual(1);
         }
         for (const keys of machine.acceptedKeys.values()) expect(keys.size).toBe(1);
         // Whatever happened, the token on the disk is current.
         await machine.expire();
-        expect(await machine.recover(true)).toBe(true);
+        expect(await machine.recover({ request: true, response: true })).toBe(true);
         expect(await machine.heartbeat(true, false)).toBe(true);
         expect(await machine.acceptedIdentities()).toBe(1);
       }),
       { numRuns: 40 },
     );
     expect(recoveries).toBeGreaterThan(20);
+    expect(crashes).toBeGreaterThan(5);
   });
 });

@@ -12,7 +12,7 @@ import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import type { Bench, Measured } from "../bench.ts";
 import { firstOnline, startHoldfast } from "../holdfast.ts";
 import type { Lab } from "../lab.ts";
-import { processorSeconds, residentKb } from "../processes.ts";
+import { processorMilliseconds, residentKb } from "../processes.ts";
 import { root } from "../program.ts";
 
 /** Longer than the time between two heartbeats, so that one of them is always within. */
@@ -94,10 +94,10 @@ async function measureBare(lab: Lab): Promise<Measured> {
   const cpu = await restOf(pid);
   const memory = residentMegabytes(pid);
   await program.stop();
-  // A clock tick is the least that can be seen; nothing at all would make the ratio meaningless.
+  // Nothing at all would make the ratio meaningless.
   return {
     ...{ [figures.memory]: memory, [figures.afterTask]: memory, [figures.fromCheckout]: memory },
-    ...{ [figures.cpu]: Math.max(cpu, 0.01) },
+    ...{ [figures.cpu]: Math.max(cpu, 0.0001) },
   };
 }
 
@@ -107,7 +107,7 @@ const residentMegabytes = (pid: number) => residentKb(pid) / 1024;
 async function restOf(pid: number): Promise<number> {
   const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
   await pause(5);
-  const before = processorSeconds(pid);
+  const before = processorMilliseconds(pid);
   await pause(REST_SECONDS);
-  return ((processorSeconds(pid) - before) / REST_SECONDS) * 100;
+  return (processorMilliseconds(pid) - before) / (REST_SECONDS * 10);
 }

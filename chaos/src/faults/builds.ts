@@ -53,7 +53,7 @@ export function anotherBuild(node: LabNode, change: (root: string) => void): Fau
     },
     async inject() {
       copy ??= await make();
-      await node.agent().stop();
+      await node.stopAgent();
       node.startAgent({ command: copy.command });
     },
     async repair() {

@@ -8,7 +8,7 @@ import type { Fault } from "./fault.ts";
 
 export const agentStopped = (node: LabNode): Fault => ({
   what: "the agent's service is stopped",
-  inject: () => node.agent().stop(),
+  inject: () => node.stopAgent(),
   repair: async () => node.startAgent(),
 });
 
@@ -46,7 +46,7 @@ export function trustReplaced(node: LabNode, staleBundle: string): Fault {
     what: "the bundle with the server's CA is an old one",
     async inject() {
       // Stopped first: one that runs would report it with its next heartbeat.
-      await node.agent().stop();
+      await node.stopAgent();
       copyFileSync(file, kept);
       writeFileSync(file, staleBundle);
       node.startAgent();
@@ -68,7 +68,7 @@ export function addressOfAnotherProfile(node: LabNode): Fault {
   return {
     what: "the agent is restarted with the address of another environment",
     async inject() {
-      await node.agent().stop();
+      await node.stopAgent();
       node.startAgent({ env: { HOLDFAST_NODE_API_URL: "https://staging.holdfast.test:18442" } });
     },
     async repair() {

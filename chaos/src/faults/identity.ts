@@ -32,7 +32,7 @@ export function oldCertificate(lab: Lab): Fault {
     what: "the agent has a certificate that the server has replaced",
     async inject() {
       const old = readFileSync(file);
-      await node.agent().stop();
+      await node.stopAgent();
       await again.inject();
       writeFileSync(file, old);
       node.startAgent();
@@ -78,22 +78,27 @@ export function cloned(lab: Lab): Fault {
   };
 }
 
-/** As after a restore from a backup without its keys: the server starts, and cannot sign as before. */
-export function signingCaLost(lab: Lab): Fault {
-  const change = async (...statements: string[]) => {
-    for (const statement of statements) await lab.changeDatabase(statement);
-    await lab.control.startApi();
-  };
+/**
+ * The database is restored from a backup that leaves out its keys, as rules about backups demand: the server starts, and
+ * cannot sign as before. It is repaired with these tables of a complete backup: all else that happened since stays.
+ */
+export function signingCaLost({ backups, control, directory }: Lab): Fault {
+  const complete = join(directory, "complete.dump");
+  const without = join(directory, "without-keys.dump");
   return {
-    what: "the server is restarted without the CA that signs certificates of nodes",
-    inject: () =>
-      change(
-        "CREATE TABLE lost_keys AS SELECT * FROM sealed_keys WHERE name LIKE 'ca:%'",
-        "DELETE FROM sealed_keys WHERE name LIKE 'ca:%'",
-      ),
-    repair: () => change("INSERT INTO sealed_keys SELECT * FROM lost_keys", "DROP TABLE lost_keys"),
+    what: "the server is restarted with a database that was restored without its keys",
+    async inject() {
+      await control.whileStopped(async () => {
+        await backups().dump(complete);
+        await backups().dump(without, ...keys.map((table) => `--exclude-table-data=*.${table}`));
+        await backups().restore(without);
+      });
+    },
+    repair: () => control.whileStopped(() => backups().restoreTables(complete, keys)),
   };
 }
+
+const keys = ["sealed_keys", "task_signing_keys", "task_key_sets"];
 
 /** As after a rendering of its configuration with the files of another installation. */
 export function otherClientCa({ nginx }: Lab): Fault {

@@ -64,7 +64,7 @@ export function offWithoutToken(lab: Lab): Fault & { prepare(): Promise<void> } 
 /** Without a token an agent cannot get the right bundle by itself. */
 export async function withoutToken(lab: Lab): Promise<void> {
   await hasToken(lab);
-  await lab.node.agent().stop();
+  await lab.node.stopAgent();
   await lab.control.operator(revokeRecoveryTokens, params(lab));
 }
 

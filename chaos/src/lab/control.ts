@@ -19,7 +19,7 @@ export type Control = {
   api(): RunningProgram;
   /** Of the api, those of processes that have ended included. */
   lines(): Line[];
-  worker: RunningProgram;
+  worker(): RunningProgram;
   /** Of commands at the desk. */
   environment: Record<string, string>;
   /** `holdfast …` at the desk, as a user types it. */
@@ -28,8 +28,12 @@ export type Control = {
   typed(input: string, ...args: string[]): Promise<Printed>;
   /** What an ingress gets its certificates by. */
   ingressToken: string;
+  /** Resolves when the next poll of this node is held. */
+  pollHeld(nodeId: string): Promise<unknown>;
   /** Again, or after it was killed. */
-  startApi(): Promise<void>;
+  startApi(env?: Record<string, string>): Promise<void>;
+  /** The server's processes are stopped; this is done; they are started. */
+  whileStopped(work: () => Promise<void>): Promise<void>;
 };
 
 type Printed = { code: number; stdout: string; stderr: string };
@@ -75,25 +79,28 @@ export async function openControl(options: {
     HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS: "0",
     ...options.env,
   };
-  const launch = () =>
+  const launch = (more: Record<string, string> = {}) =>
     start({
       host,
       name: "api",
       command: [process.execPath, holdfast, "api"],
-      env,
+      env: { ...env, ...more },
       logFile: join(directory, "api.log"),
     });
   const apis = [launch()];
   const api = () => apis.at(-1) as RunningProgram;
-  const worker = start({
-    host,
-    name: "worker",
-    command: [process.execPath, holdfast, "worker"],
-    env: Object.assign({}, loginEnvironment(options.logins), pace, options.env),
-    logFile: join(directory, "worker.log"),
-  });
+  const launchWorker = () =>
+    start({
+      host,
+      name: "worker",
+      command: [process.execPath, holdfast, "worker"],
+      env: Object.assign({}, loginEnvironment(options.logins), pace, options.env),
+      logFile: join(directory, "worker.log"),
+    });
+  let worker = launchWorker();
   // What the worker notices is waited for with limits: they do not hold while it starts.
-  await Promise.all([api().ready, worker.ready]);
+  const areReady = () => Promise.all([api().ready, worker.ready]);
+  await areReady();
   const settings = { PATH: `${sshCommands(directory)}:${process.env["PATH"]}`, HOME: directory };
   const environment = { ...settings, HOLDFAST_API_URL: baseUrl, HOLDFAST_TOKEN: operatorToken };
   const typed: Control["typed"] = (input, ...args) =>
@@ -111,12 +118,20 @@ export async function openControl(options: {
     operator: createClient({ baseUrl, token: operatorToken, fetch: options.falsify ? falseDashboard : bounded }),
     api,
     lines: () => apis.flatMap((one) => one.lines()),
-    worker,
+    worker: () => worker,
     ingressToken,
-    async startApi() {
+    pollHeld: (nodeId) => api().line(({ msg, node_id }) => msg === "poll held" && node_id === nodeId, Date.now()),
+    async startApi(more) {
       await api().stop("SIGKILL");
-      apis.push(launch());
+      apis.push(launch(more));
       await api().ready;
+    },
+    async whileStopped(work) {
+      await Promise.all([api().stop(), worker.stop()]);
+      await work();
+      apis.push(launch());
+      worker = launchWorker();
+      await areReady();
     },
     holdfast: (...args) => typed("", ...args),
     ...{ typed, environment },

@@ -8,7 +8,7 @@ import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { openWorldClock, type WorldClock } from "@holdfast/control-plane/database/embedded/testing/world-clock";
 import type { Logins } from "@holdfast/control-plane/database/settings";
 import { type Control, openControl } from "./control.ts";
-import { type OwnDatabase, openOwnDatabase, type SharedDatabase } from "./database.ts";
+import { type Backups, type OwnDatabase, openOwnDatabase, type SharedDatabase } from "./database.ts";
 import { type NameServer, openNameServer } from "./dns.ts";
 import { type Edge, openEdge } from "./edge.ts";
 import { allocate, type Gateway, openGateway, planGateway, withUsers } from "./gateway.ts";
@@ -55,8 +55,8 @@ export type Lab = {
   allocation: Allocation | undefined;
   sshd: RunningProgram | undefined;
   logins: Logins;
-  /** Runs a statement in the lab's database that no process of an installation could run. */
-  changeDatabase(statement: string): Promise<void>;
+  /** Of its database, where that is not its own. */
+  backups(): Backups;
 };
 
 export type Link = "stream" | "poll";
@@ -117,7 +117,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
       const linked = { HOLDFAST_AGENT_LINK: site.link, ...clock?.env };
       const ofFirst = { ...linked, ...(falsify ? falseRecords : {}), ...options.agentEnv?.(directory) };
       const special = index === 0 ? { env: ofFirst, ...options } : { env: linked, asByDefault };
-      return openNode({ place, directory, operator, ...special });
+      const pollHeld = site.link === "poll" ? control.pollHeld : undefined;
+      return openNode({ place, directory, operator, pollHeld, ...special });
     }),
   );
   if (!node) throw new Error("a lab has a node");
@@ -128,8 +129,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     ...{ network, names: nameServer, control, node, second, database, clock, edge, nginx },
     ...{ gateway, allocation, sshd },
   };
-  const changeDatabase = (statement: string) => site.database.change(`lab${number}`, statement);
-  return { directory, router: network.router, logins, changeDatabase, ...parts };
+  const backups = () => site.database.backups(`lab${number}`);
+  return { directory, router: network.router, logins, backups, ...parts };
 }
 
 /** At once: nobody misses any of it. `keep` is where logs are copied to. */
@@ -140,7 +141,7 @@ export async function closeLab(lab: Lab | undefined, directory: string, keep?: s
     lab.node.agent(),
     ...(lab.second ? [lab.second.agent()] : []),
     lab.control.api(),
-    lab.control.worker,
+    lab.control.worker(),
     ...(lab.edge ? [lab.edge.program] : []),
     ...(lab.gateway ? [lab.gateway.program, lab.gateway.redis()] : []),
     ...(lab.sshd ? [lab.sshd] : []),

@@ -8,7 +8,7 @@ import type { Client } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import type { AgentPicture } from "@holdfast/node-agent/diagnostics/explain";
-import { PATIENCE_SECONDS, until } from "../until.ts";
+import { PATIENCE_SECONDS, until, within } from "../until.ts";
 import { holdfast } from "./command.ts";
 import type { NetworkHost } from "./network.ts";
 import { type Line, type RunningProgram, start } from "./program.ts";
@@ -24,6 +24,8 @@ export type LabNode = NetworkHost & {
   agent(): RunningProgram;
   /** Of its agents, those that have ended included. */
   lines(): Line[];
+  /** As an operator stops its service. One that polls is stopped while its poll is held: only then does the server see its end. */
+  stopAgent(): Promise<void>;
   /** With the same settings; with another build if one is named. */
   startAgent(options?: { command?: string; env?: Record<string, string> }): void;
   /** `holdfast agent …` on the host, as its operator would type it. */
@@ -41,10 +43,14 @@ export type NodeOptions = {
   stateMegabytes?: number;
   /** With the default pace of heartbeats. */
   asByDefault?: boolean;
+  /** Resolves when the next poll of this node is held. Undefined: it keeps a stream. */
+  pollHeld?: ((nodeId: string) => Promise<unknown>) | undefined;
 };
 
 /** Short, so that scenarios are short: a node sends a heartbeat every two seconds. */
 const HEARTBEAT_SECONDS = "2";
+/** Of an agent that is stopped while its poll is held: the poll lasts longer than a busy machine needs to stop it. */
+export const LONG_POLLS = { HOLDFAST_AGENT_HEARTBEAT_SECONDS: "6" };
 
 export async function openNode({ place, directory, operator, ...options }: NodeOptions): Promise<LabNode> {
   const { host } = place;
@@ -98,6 +104,11 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
     environment: { ...plain, ...options.env },
     agent,
     lines: () => agents.flatMap((one) => one.lines()),
+    async stopAgent() {
+      const held = Promise.race([options.pollHeld?.(id), agent().ended]);
+      await within(`a poll of ${host.name} is held`, PATIENCE_SECONDS, held);
+      await agent().stop();
+    },
     startAgent({ command = holdfast, env = {} } = {}) {
       agents.push(launch(command, env));
     },

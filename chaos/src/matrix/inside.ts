@@ -3,6 +3,7 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { debianPostgres } from "../../../scripts/facilities.mjs";
 import { openSharedDatabase } from "../lab/database.ts";
 import type { Site } from "../lab/lab.ts";
 import { enterWorld, repository, withOwnUsers } from "../world.ts";
@@ -25,7 +26,7 @@ withOwnUsers(directory);
 for (const { row } of chosen) rmSync(join(keepIn, row), { recursive: true, force: true });
 
 const report = openMatrixReport(all, form === "json" ? "json" : "table");
-const database = await openSharedDatabase(join(directory, "postgres"));
+const database = await openSharedDatabase(join(directory, "postgres"), debianPostgres());
 const site: Site = { directory, database, falsify: false, link: "stream" };
 
 const labRows = chosen.filter((one) => one.at === "lab" || one.at === "database");

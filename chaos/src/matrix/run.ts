@@ -11,7 +11,7 @@ const usage = "npm run matrix -- [<row>…] [--pairs [<row>+<row>…]] [--json] 
 const JOBS = 6;
 
 const asked = readArguments(process.argv.slice(2));
-const missing = (["root", "nft", "dnsmasq", "faketime", "nginx"] as const).filter(
+const missing = (["root", "nft", "dnsmasq", "faketime", "nginx", "postgresql"] as const).filter(
   (name) => !facilities[name].present(),
 );
 if (typeof asked === "string") stop(asked);

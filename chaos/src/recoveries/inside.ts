@@ -2,6 +2,7 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { debianPostgres } from "../../../scripts/facilities.mjs";
 import { openSharedDatabase } from "../lab/database.ts";
 import type { Site } from "../lab/lab.ts";
 import { enterWorld, repository } from "../world.ts";
@@ -17,7 +18,7 @@ rmSync(keepIn, { recursive: true, force: true });
 
 const started = performance.now();
 const results: RecoveryResult[] = [];
-const database = await openSharedDatabase(join(directory, "postgres"));
+const database = await openSharedDatabase(join(directory, "postgres"), debianPostgres());
 const site: Site = { directory, database, falsify: false, link: "stream" };
 const ended = (result: RecoveryResult) => {
   results.push(result);

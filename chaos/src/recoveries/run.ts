@@ -17,7 +17,7 @@ export async function runRecoveries(args: string[]): Promise<number> {
     process.stdout.write(`${lines.join("\n")}\n`);
     return 0;
   }
-  const needed = ["root", "nft", "dnsmasq", "faketime", "nginx"] as const;
+  const needed = ["root", "nft", "dnsmasq", "faketime", "nginx", "postgresql"] as const;
   const missing = needed.filter((name) => !facilities[name].present());
   if (missing.length > 0) {
     return stop(

@@ -2,6 +2,7 @@
 
 import { anotherBuild, heartbeatOfAnotherVersion, PROBE, withoutNetworkProbe } from "../faults/builds.ts";
 import { agentStopped } from "../faults/host.ts";
+import { LONG_POLLS } from "../lab/node.ts";
 import type { Scenario } from "../scenario.ts";
 import { ANSWERED_SECONDS } from "../story.ts";
 import { PATIENCE_SECONDS, within } from "../until.ts";
@@ -18,6 +19,7 @@ export const stopped: Scenario = {
       { by: "user", code: "task_not_taken", within: 60 },
     ],
   },
+  lab: { agentEnv: () => LONG_POLLS },
   run: (story) => cutOff(story, agentStopped(story.lab.node), "agent_down", { silence: "connection_lost" }),
 };
 
@@ -25,6 +27,7 @@ export const incompatible: Scenario = {
   name: "agent-incompatible",
   title: "the agent is replaced by one that speaks another version of the protocol",
   ...disconnected("agent_version_drift", 40),
+  lab: { agentEnv: () => LONG_POLLS },
   async run(story) {
     const fault = anotherBuild(story.lab.node, heartbeatOfAnotherVersion);
     await fault.prepare();

@@ -3,6 +3,7 @@
 import { clockOff, diskFull, movableClock, trustReplaced } from "../faults/host.ts";
 import { withoutToken } from "../faults/recovery.ts";
 import type { Expected } from "../judge.ts";
+import { LONG_POLLS } from "../lab/node.ts";
 import type { Scenario } from "../scenario.ts";
 import { ANSWERED_SECONDS, type Story } from "../story.ts";
 import { cutOff, disconnected } from "./cut-off.ts";
@@ -70,6 +71,7 @@ export const staleTrust: Scenario = {
   title: "the agent starts with an old bundle of the server's CA, and has no recovery token",
   // It may have tried to recover before, with the token that was revoked.
   expect: { ...disconnected("trust_bundle_invalid", 25).expect, beside: "recovery_refused" },
+  lab: { agentEnv: () => LONG_POLLS },
   async run(story) {
     await withoutToken(story.lab);
     await cutOff(story, trustReplaced(story.lab.node, foreignCa), "trust_bundle_invalid", {

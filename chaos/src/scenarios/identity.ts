@@ -2,6 +2,7 @@
 
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { enrolledAgain, oldCertificate } from "../faults/identity.ts";
+import { LONG_POLLS } from "../lab/node.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
@@ -47,6 +48,7 @@ export const rejected: Scenario = {
     // It may have tried to recover, with a token that ended with the old certificate.
     beside: "recovery_refused",
   },
+  lab: { agentEnv: () => LONG_POLLS },
   async run(story) {
     await story.breaks(oldCertificate(story.lab));
     // No agent runs with a certificate that the server accepts: nobody takes it.

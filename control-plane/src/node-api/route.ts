@@ -182,7 +182,10 @@ function untilEnded<T>(
     reply.raw.once("close", onClose);
     if (endpoint.method === "GET") {
       if (api.isDraining()) end();
-      else api.held.set(end, { nodeId: id });
+      else {
+        api.held.set(end, { nodeId: id });
+        api.log.trace({ node_id: id }, "poll held");
+      }
     }
     try {
       // Reading the body takes time: the node may have been revoked since the hook ran.

@@ -5,6 +5,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { ApiError } from "@holdfast/contracts/errors";
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node/limits";
 import type { VerifierKeys } from "@holdfast/contracts/node/protocol";
+import { UsageError } from "@holdfast/kit/settings";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 
@@ -90,7 +91,12 @@ async function makeKey(tx: Tx, keyring: Keyring): Promise<string> {
 
 export async function openPrivateKey(keyring: Keyring, kid: string, db?: Queryable): Promise<KeyObject> {
   const der = await keyring.get(sealedName(kid), db);
-  if (!der) throw new Error(`the task signing key ${kid} is not in the keyring`);
+  if (!der) {
+    throw new UsageError(
+      `The task signing key "${kid}" is in the database, but not its private part, which the table sealed_keys has. ` +
+        "If the database was restored without that table, restore it from a complete backup. Nothing was changed.",
+    );
+  }
   return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
 }
 
