@@ -3,6 +3,7 @@
 
 import { executionOutcomes as outcomes } from "@holdfast/contracts/execution/outcomes";
 import type { Log } from "@holdfast/service/log";
+import { idempotencyKeyOf } from "@holdfast/workflows/connectors/run-action";
 import type { Node } from "@holdfast/workflows/document/schema";
 import type { Failure, NodeEvent } from "@holdfast/workflows/run/events";
 import { afterFailure, effectOf } from "@holdfast/workflows/run/retry";
@@ -69,7 +70,9 @@ async function inWorker(
           headers: values.headers ?? {},
           body: values.body,
         },
-        ...{ idempotencyKey: requestIdFor(run, id, state.attempt), timeLimitMs: timeoutMs },
+        // Of all attempts with the same input: the one before may have had its effect.
+        idempotencyKey: idempotencyKeyOf(requestIdFor(run, id, state.attempt), values),
+        timeLimitMs: timeoutMs,
       },
       tools.allowance,
     );
