@@ -4,7 +4,7 @@
 import type { NodeEvent } from "@holdfast/workflows/run/events";
 import type { RunState } from "@holdfast/workflows/run/state";
 
-export const MOST_RUN_BYTES = 4 * 1024 * 1024;
+const MOST_RUN_BYTES = 4 * 1024 * 1024;
 
 /** Counts what it is given. A step whose output is too much for its run has failed, and is not repeated: it had its effect. */
 export function outputLimit(state: RunState): (event: NodeEvent) => NodeEvent {

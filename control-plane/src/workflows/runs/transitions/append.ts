@@ -28,7 +28,7 @@ const advances = allows("advance");
 const ends = isEnded("t.status");
 
 /** What people and the clock want of a run that is under way. */
-type Orders = { cancelRequested: boolean; overdue: boolean };
+export type Orders = { cancelRequested: boolean; overdue: boolean };
 
 /** Undefined: refused. */
 export async function appendEvents(
