@@ -86,7 +86,7 @@ describe.skipIf(lacks("chromium"))("workflows", () => {
     await page.getByText("No problems").waitFor();
     await keepScreenshot(page, "workflow-editor");
 
-    await page.getByRole("button", { name: /^check/ }).click();
+    await page.locator('.react-flow__node[data-id="check"]').click();
     await page.getByRole("button", { name: "Test step" }).click();
     const test = page.getByRole("dialog");
     await test.getByLabel("Output of fetch").fill('{ "body": { "ready": true } }');
