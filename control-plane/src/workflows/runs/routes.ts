@@ -30,6 +30,7 @@ import {
   type RunRow,
   requestCancel,
   selectEvents,
+  selectPlacements,
   selectRun,
   selectRuns,
   toNodes,
@@ -69,7 +70,7 @@ export function runRoutes(api: ApiContext): void {
       ...toRun(row),
       input: row.input,
       output: row.output,
-      nodes: toNodes(await documentOf(tx, row), row.cursor),
+      nodes: toNodes(await documentOf(tx, row), row.cursor, await selectPlacements(tx, row.cursor)),
     };
   });
 
