@@ -17,13 +17,14 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { readWorkflow } from "@holdfast/workflows/document/read";
 import type { RunEvent } from "@holdfast/workflows/run/events";
-import { rebuild } from "@holdfast/workflows/run/state";
+import { type RunState, rebuild } from "@holdfast/workflows/run/state";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { startWebhookServer, type WebhookServer } from "../../testkit/receivers/webhook-server.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { continueRuns, type EngineOptions } from "../src/workflows/engine/turn.ts";
+import { appendEvents } from "../src/workflows/runs/transitions/append.ts";
 
 let api: TestApi;
 let system: Sql;
@@ -297,6 +298,44 @@ describe("FLOW-02 a worker that dies", () => {
       "node_succeeded ask",
       "run_succeeded",
     ]);
+  });
+
+  it("has written that a step begins before anything is sent, also where the connector is asked", async () => {
+    const held: ServerResponse[] = [];
+    server.answer = (response) => held.push(response);
+    const input = `{ method: POST, url: "${server.url}" }`;
+    const run = await start(
+      `  ask: { type: connector.action, connector: http, action: request, input: ${input} }\n`,
+    );
+    const turning = turn();
+    await expect.poll(() => held.length).toBe(1);
+    expect(brief(await eventsOf(run))).toEqual(["run_started", "node_started ask"]);
+    held[0]?.end("done");
+    await turning;
+    expect(await shown(run)).toMatchObject({ status: "succeeded" });
+  });
+
+  it("writes steps that do nothing outside at once, unless their author declares an effect", async () => {
+    const echo = (more: string) => `{ type: connector.action, connector: echo, action: echo${more} }\n`;
+    const writes: string[] = [];
+    const once = await start(`  a: ${echo("")}  b: ${echo(", after: [a]")}`);
+    const kept = await start(`  a: ${echo(", effect: at-most-once")}`);
+    await turn({ onProgress: (id) => writes.push(id) });
+    // The first event of a run is written alone.
+    expect(writes.filter((id) => id === once)).toHaveLength(2);
+    expect(writes.filter((id) => id === kept)).toHaveLength(3);
+  });
+
+  it("is refused what it writes after another one has claimed the run", async () => {
+    const run = await start("  pause: { type: wait, for: 1h }\n");
+    await turn();
+    const [row] =
+      await superuser`SELECT claim, last_seq AS "lastSeq", cursor FROM workflow_runs WHERE id = ${run}`;
+    const { claim, lastSeq, cursor } = row as { claim: number; lastSeq: number; cursor: RunState };
+    const append = (as: number) =>
+      appendEvents(system, { id: run, claim: as, lastSeq }, [{ type: "run_cancel_requested" }], cursor);
+    expect(await append(claim - 1)).toBeUndefined();
+    expect(await append(claim)).toEqual({ cancelRequested: false, overdue: false });
   });
 
   it("before it has begun anything loses nothing", async () => {
