@@ -441,6 +441,7 @@ describe("over HTTP", () => {
     cleanHost: {},
     publishWorkflow: {},
     startRun: {},
+    testStep: { source: "version: 1", node: "a" },
     resumeRun: { node: "a" },
     sendRunEvent: { event: "a" },
     retryRun: {},

@@ -17,13 +17,14 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { readWorkflow } from "@holdfast/workflows/document/read";
 import type { RunEvent } from "@holdfast/workflows/run/events";
-import { rebuild } from "@holdfast/workflows/run/state";
+import { type RunState, rebuild } from "@holdfast/workflows/run/state";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { startWebhookServer, type WebhookServer } from "../../testkit/receivers/webhook-server.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { continueRuns, type EngineOptions } from "../src/workflows/engine/turn.ts";
+import { appendEvents } from "../src/workflows/runs/transitions/append.ts";
 
 let api: TestApi;
 let system: Sql;
@@ -52,9 +53,9 @@ beforeEach(async () => {
 const client = () => api.operator(org.id);
 const turn = (changes: Partial<EngineOptions> = {}) => continueRuns({ ...options, ...changes });
 
-async function publish(nodes: string, name = "flow"): Promise<string> {
+async function publish(nodes: string, name = "flow", more = ""): Promise<string> {
   const { id, problems } = await client()(applyWorkflow, {
-    body: { name, source: `version: "1"\nnodes:\n${nodes}` },
+    body: { name, source: `version: "1"\n${more}nodes:\n${nodes}` },
   });
   expect(problems).toEqual([]);
   await client()(publishWorkflow, { params: { workflow_id: id }, body: {} });
@@ -107,10 +108,10 @@ describe("FLOW-02 FLOW-03 a run", () => {
     expect(await shown(run)).toMatchObject({ status: "succeeded", output: { yes: "got 200" } });
     expect(brief(await eventsOf(run))).toEqual([
       ...["run_started", "node_started ask", "node_succeeded ask", "node_started check", "node_succeeded check"],
-      ...["node_started yes", "node_skipped no", "node_succeeded yes", "run_succeeded"],
+      ...["node_started yes", "node_succeeded yes", "node_skipped no", "run_succeeded"],
     ]);
     expect(server.received).toMatchObject([
-      { body: '{"page":7}', headers: { "idempotency-key": `${run}:ask:1` } },
+      { body: '{"page":7}', headers: { "idempotency-key": expect.stringMatching(`^${run}:ask:[0-9a-f]{16}$`) } },
     ]);
     await expectRebuilt(run);
   });
@@ -132,18 +133,19 @@ describe("FLOW-02 FLOW-03 a run", () => {
     await expectRebuilt(unhandled);
   });
 
-  it("FLOW-04 tries again after a failure, each attempt with its own key", async () => {
+  it("FLOW-04 tries again after a failure, with the same key: the attempt before may have had its effect", async () => {
     let failures = 2;
     server.answer = (response) => (failures-- > 0 ? response.destroy() : response.end("done"));
-    const run = await start(`  ask: ${get(", retry: { attempts: 3, delay: 1ms }")}\n`);
+    const run = await start(
+      `  ask: ${get(", method: POST, effect: idempotent, retry: { attempts: 3, delay: 1ms }")}\n`,
+    );
     for (let turns = 0; turns < 50 && (await shown(run)).status !== "succeeded"; turns++) await turn();
     expect(brief(await eventsOf(run))).toEqual([
       ...["run_started", "node_started ask", "node_retried ask", "node_started ask", "node_retried ask"],
       ...["node_started ask", "node_succeeded ask", "run_succeeded"],
     ]);
-    expect(server.received.map(({ headers }) => headers["idempotency-key"])).toEqual(
-      [1, 2, 3].map((n) => `${run}:ask:${n}`),
-    );
+    expect(server.received).toHaveLength(3);
+    expect(new Set(server.received.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     await expectRebuilt(run);
   });
 
@@ -191,6 +193,50 @@ describe("FLOW-02 FLOW-03 a run", () => {
       ]);
       expect(codeOf(await client()(cancelRun, { params: { run_id } }).catch((error) => error))).toBe("run_ended");
     }
+  });
+
+  it("FLOW-04 has as long as its document says, and is looked at by then, however long it waits", async () => {
+    const workflow_id = await publish("  pause: { type: wait, for: 90d }\n", "flow", "timeout: 2h\n");
+    const run = (await client()(startRun, { params: { workflow_id }, body: {} })).id;
+    await turn();
+    const { started_at, deadline_at } = await shown(run);
+    expect(Date.parse(deadline_at) - Date.parse(started_at ?? "")).toBe(2 * 3_600_000);
+    const [row] = await superuser`SELECT wake_at = deadline_at AS by_then FROM workflow_runs WHERE id = ${run}`;
+    expect(row).toEqual({ by_then: true });
+  });
+
+  it("FLOW-02 goes on in one branch while a step of another one takes its time, and is cancelled meanwhile", async () => {
+    const held: ServerResponse[] = [];
+    server.answer = (response) =>
+      response.req.url?.endsWith("slow") ? held.push(response) : response.end("done");
+    const run = await start(
+      `  slow: { type: http.request, url: "${server.url}slow" }
+  never: { type: parallel, after: [slow] }
+  quick: { type: http.request, url: "${server.url}quick" }
+  next: { type: http.request, after: [quick], url: "${server.url}next" }
+`,
+    );
+    const turning = turn();
+    await expect.poll(async () => brief(await eventsOf(run))).toContain("node_succeeded next");
+    expect(held).toHaveLength(1);
+    await client()(cancelRun, { params: { run_id: run } });
+    await expect.poll(async () => brief(await eventsOf(run))).toContain("node_skipped never");
+    held[0]?.end("done");
+    await turning;
+    expect(await shown(run)).toMatchObject({ status: "cancelled" });
+    expect(brief(await eventsOf(run)).slice(-2)).toEqual(["node_succeeded slow", "run_cancelled"]);
+    await expectRebuilt(run);
+  });
+
+  it("FLOW-04 fails with a step whose output is too much for it, which is not repeated", async () => {
+    server.answer = (response) => response.end("x".repeat(500 * 1024));
+    const step = (n: number) =>
+      `  n${n}: ${get(`, retry: { attempts: 2 }${n > 0 ? `, after: [n${n - 1}]` : ""}`)}\n`;
+    const run = await start(Array.from({ length: 9 }, (_, n) => step(n)).join(""));
+    await turn();
+    expect(await shown(run)).toMatchObject({ status: "failed", failure: { code: "output_too_large" } });
+    expect(server.received).toHaveLength(9);
+    await expectRebuilt(run);
   });
 
   it("ends at its deadline", async () => {
@@ -244,16 +290,52 @@ describe("FLOW-02 a worker that dies", () => {
     const run = await start(`  ask: ${get(", method: POST, effect: idempotent")}\n`);
     await dieWithin(run);
     expect(await shown(run)).toMatchObject({ status: "succeeded" });
-    expect(server.received.map(({ headers }) => headers["idempotency-key"])).toEqual([
-      `${run}:ask:1`,
-      `${run}:ask:1`,
-    ]);
+    expect(server.received).toHaveLength(2);
+    expect(new Set(server.received.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(brief(await eventsOf(run))).toEqual([
       "run_started",
       "node_started ask",
       "node_succeeded ask",
       "run_succeeded",
     ]);
+  });
+
+  it("has written that a step begins before anything is sent, also where the connector is asked", async () => {
+    const held: ServerResponse[] = [];
+    server.answer = (response) => held.push(response);
+    const input = `{ method: POST, url: "${server.url}" }`;
+    const run = await start(
+      `  ask: { type: connector.action, connector: http, action: request, input: ${input} }\n`,
+    );
+    const turning = turn();
+    await expect.poll(() => held.length).toBe(1);
+    expect(brief(await eventsOf(run))).toEqual(["run_started", "node_started ask"]);
+    held[0]?.end("done");
+    await turning;
+    expect(await shown(run)).toMatchObject({ status: "succeeded" });
+  });
+
+  it("writes steps that do nothing outside at once, unless their author declares an effect", async () => {
+    const echo = (more: string) => `{ type: connector.action, connector: echo, action: echo${more} }\n`;
+    const writes: string[] = [];
+    const once = await start(`  a: ${echo("")}  b: ${echo(", after: [a]")}`);
+    const kept = await start(`  a: ${echo(", effect: at-most-once")}`);
+    await turn({ onProgress: (id) => writes.push(id) });
+    // The first event of a run is written alone.
+    expect(writes.filter((id) => id === once)).toHaveLength(2);
+    expect(writes.filter((id) => id === kept)).toHaveLength(3);
+  });
+
+  it("is refused what it writes after another one has claimed the run", async () => {
+    const run = await start("  pause: { type: wait, for: 1h }\n");
+    await turn();
+    const [row] =
+      await superuser`SELECT claim, last_seq AS "lastSeq", cursor FROM workflow_runs WHERE id = ${run}`;
+    const { claim, lastSeq, cursor } = row as { claim: number; lastSeq: number; cursor: RunState };
+    const append = (as: number) =>
+      appendEvents(system, { id: run, claim: as, lastSeq }, [{ type: "run_cancel_requested" }], cursor);
+    expect(await append(claim - 1)).toBeUndefined();
+    expect(await append(claim)).toEqual({ cancelRequested: false, overdue: false });
   });
 
   it("before it has begun anything loses nothing", async () => {
@@ -278,17 +360,37 @@ describe("FLOW-02 several workers", () => {
     expect(server.received).toHaveLength(12);
   });
 
-  it("let no organization have more runs under way than it may, nor keep others waiting", async () => {
+  it("FLOW-04 let no organization have more runs worked on than it may, nor keep others waiting", async () => {
     const other = await createOrg(api, `org-${uuidv7().slice(-12)}`);
-    const workflow_id = await publish("  pause: { type: wait, for: 1h }\n");
+    // A gateway that does not answer: the step may have reached it.
+    const gateway = { url: "http://127.0.0.1:1", token: "dispatch" };
+    const workflow_id = await publish("  far: { type: agent.execute, script: 'true' }\n");
     for (let count = 0; count < 5; count++) await client()(startRun, { params: { workflow_id }, body: {} });
     const [mine, theirs] = [org, other];
     org = theirs;
     const late = await start("  pause: { type: wait, for: 1h }\n");
-    await turn({ runsPerOrg: 2, concurrency: 2 });
+    await turn({ runsPerOrg: 2, concurrency: 2, gateway });
     expect(await shown(late)).toMatchObject({ status: "running" });
     org = mine;
     const { items } = await client()(listRuns, {});
     expect(items.map(({ status }) => status).sort()).toEqual(["queued", "queued", "queued", "running", "running"]);
+  });
+
+  it("FLOW-04 count no run that waits, and let it go on when a place is free", async () => {
+    const gateway = { url: "http://127.0.0.1:1", token: "dispatch" };
+    const pause = await publish(
+      "  ok: { type: wait, approval: {} }\n  last: { type: parallel, after: [ok] }\n",
+      "pause",
+    );
+    const waiting = (await client()(startRun, { params: { workflow_id: pause }, body: {} })).id;
+    await turn({ runsPerOrg: 1, gateway });
+    const far = await start("  far: { type: agent.execute, script: 'true' }\n");
+    await turn({ runsPerOrg: 1, gateway });
+    expect(await shown(far)).toMatchObject({ status: "running" });
+    await client()(resumeRun, { params: { run_id: waiting }, body: { node: "ok" } });
+    await turn({ runsPerOrg: 1, gateway });
+    expect(await shown(waiting)).toMatchObject({ status: "running" });
+    await turn({ runsPerOrg: 2, gateway });
+    expect(await shown(waiting)).toMatchObject({ status: "succeeded" });
   });
 });

@@ -86,6 +86,16 @@ describe.skipIf(lacks("chromium"))("workflows", () => {
     await page.getByText("No problems").waitFor();
     await keepScreenshot(page, "workflow-editor");
 
+    await page.locator('.react-flow__node[data-id="check"]').click();
+    await page.getByRole("button", { name: "Test step" }).click();
+    const test = page.getByRole("dialog");
+    await test.getByLabel("Output of fetch").fill('{ "body": { "ready": true } }');
+    await test.getByRole("button", { name: "Run step" }).click();
+    await test.getByRole("status").getByText("Succeeded").waitFor();
+    await keepScreenshot(page, "workflow-step-test");
+    await test.getByRole("button", { name: "Close" }).last().click();
+    expect(server.received).toEqual([]);
+
     await page.getByRole("button", { name: "Save and publish" }).click();
     await page.getByText("Published version 1").waitFor();
     await mainButton(page, "Run").click();

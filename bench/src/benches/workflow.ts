@@ -34,6 +34,8 @@ const alone = "the same installation without them";
 const figures = {
   p50: `${RUNS} runs of ${STEPS} steps at once, p50`,
   rate: `${RUNS} runs of ${STEPS} steps at once, runs in a second`,
+  keptP50: "the same with steps that are written before they begin, p50",
+  keptRate: "the same with steps that are written before they begin, runs in a second",
   p50Boss: "the same beside pg-boss, p50",
   rateBoss: "the same beside pg-boss, runs in a second",
   agent: "one run of 3 steps on an agent, p50",
@@ -47,6 +49,8 @@ export const workflow: Bench = {
   figures: [
     { name: figures.p50, unit: "ms", better: "lower", peer: graphile, target: { of: "ratio", value: 1.5 } },
     { name: figures.rate, unit: "1/s", better: "higher", peer: graphile, target: { of: "ratio", value: 0.7 } },
+    { name: figures.keptP50, unit: "ms", better: "lower", peer: graphile, target: { of: "ratio", value: 1.5 } },
+    { name: figures.keptRate, unit: "1/s", better: "higher", peer: graphile, target: { of: "ratio", value: 0.7 } },
     { name: figures.p50Boss, unit: "ms", better: "lower", peer: pgBoss },
     { name: figures.rateBoss, unit: "1/s", better: "higher", peer: pgBoss },
     { name: figures.agent, unit: "ms", better: "lower", peer: alone },
@@ -67,12 +71,15 @@ export const workflow: Bench = {
       ours: async () => {
         const { beside } = await rest();
         const { p50, perSecond } = await ours.runMany();
+        const kept = await ours.runManyKept();
         return {
           ...{
             [figures.p50]: p50,
             [figures.rate]: perSecond,
             [figures.p50Boss]: p50,
             [figures.rateBoss]: perSecond,
+            [figures.keptP50]: kept.p50,
+            [figures.keptRate]: kept.perSecond,
           },
           ...{
             [figures.agent]: await ours.runOnAgent(),
@@ -86,6 +93,7 @@ export const workflow: Bench = {
         const [one, two] = [await ask(first), await ask(second)];
         return {
           ...{ [figures.p50]: one.p50, [figures.rate]: one.perSecond, [figures.p50Boss]: two.p50 },
+          ...{ [figures.keptP50]: one.p50, [figures.keptRate]: one.perSecond },
           ...{ [figures.rateBoss]: two.perSecond, [figures.agent]: without.agentMs },
           ...{ [figures.rest]: without.percent, [figures.due]: without.dueMs },
         } satisfies Measured;
@@ -116,7 +124,7 @@ async function startOurs(lab: Lab) {
   const { apiUrl } = await startHoldfast(lab, {
     dataDirectory,
     settings: {
-      ...{ HOLDFAST_UP_AGENT: "no", HOLDFAST_WORKFLOW_RUNS_PER_ORG: "1000000" },
+      HOLDFAST_UP_AGENT: "no",
       // With a port that is known before, the worker can dispatch.
       HOLDFAST_GATEWAY_INTERNAL_PORT: String(await freePort()),
       HOLDFAST_DISPATCH_TOKEN: "bench-dispatch-token",
@@ -139,9 +147,9 @@ async function startOurs(lab: Lab) {
     args: [fileURLToPath(new URL("../programs/step-agents.ts", import.meta.url))],
     env: { BENCH_OURS: JSON.stringify(agents) },
   }).ready;
-  const chain = (count: number, execution: object) => {
+  const chain = (count: number, execution: object, more: object = {}) => {
     const step = (index: number) => ({
-      ...{ type: "connector.action", connector: "echo", action: "echo", execution },
+      ...{ type: "connector.action", connector: "echo", action: "echo", execution, ...more },
       ...(index === 0 ? {} : { after: [`n${index - 1}`] }),
     });
     return {
@@ -150,6 +158,8 @@ async function startOurs(lab: Lab) {
     };
   };
   const cloud = await publish(call, "ten", chain(STEPS, { mode: "cloud" }));
+  // As a step with an effect outside: its beginning is on the disk before it begins.
+  const kept = await publish(call, "ten-kept", chain(STEPS, { mode: "cloud" }, { effect: "at-most-once" }));
   const onAgent = await publish(call, "three", chain(3, { mode: "node", selector: { tag: "bench" } }));
   const waiting = await publish(call, "wait", { version: "1", nodes: { pause: { type: "wait", for: "300d" } } });
   const pids = () => {
@@ -176,6 +186,7 @@ async function startOurs(lab: Lab) {
   };
   return {
     runMany: () => runMany(call, cloud),
+    runManyKept: () => runMany(call, kept),
     runOnAgent,
     async measureRest() {
       const without = await rest();

@@ -83,6 +83,22 @@ describe("document 004, verifying remote execution", () => {
     expect(items.map(({ agent_name }) => agent_name)).toEqual(["west-1"]);
   });
 
+  it("FLOW-02 EXEC-05 says which agent it waits for, and in the end which one it needed", async () => {
+    const run = await start({
+      version: "1",
+      nodes: {
+        far: {
+          ...{ type: "connector.action", connector: "echo", action: "echo", timeout: "3s" },
+          execution: { mode: "node", selector: { tag: "nobody" } },
+        },
+      },
+    });
+    await until(async () => (await shown(run)).nodes[0]?.waiting_for?.includes("the tag nobody") ?? false);
+    const { failure } = await finished(run);
+    expect(failure).toMatchObject({ code: "NO_AGENT_AVAILABLE" });
+    expect(failure?.message).toMatch(/an agent with the tag nobody: `holdfast agent list`/);
+  });
+
   it("FLOW-03 a script that fails is node_failed, with what its agent reported", async () => {
     const run = await start({
       version: "1",

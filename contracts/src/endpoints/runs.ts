@@ -4,6 +4,7 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { AnyText, Id, Time } from "../fields.ts";
 import { PageQuery, pageOf } from "../public/pagination.ts";
+import { WorkflowSource } from "./workflows.ts";
 
 export const runStates = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
 export const RunState = z.enum(runStates);
@@ -21,7 +22,11 @@ export const Run = z.strictObject({
   id: Id,
   workflow_id: Id,
   workflow_name: z.string(),
-  version: z.int().describe("The published version that it runs."),
+  version: z
+    .int()
+    .describe(
+      "The published version that it runs. Below 0: the test of a step, whose document is kept under this number.",
+    ),
   status: RunState,
   failure: Failure.nullable(),
   cancel_requested: z.boolean(),
@@ -92,6 +97,28 @@ export const startRun = endpoint({
   answer: Run,
   errors: ["workflow_not_published", "run_input_too_large"],
   bodyLimit: 1024 * 1024,
+});
+
+/** Scope of whoever changes drafts: what is tested was not published. */
+export const testStep = endpoint({
+  name: "testStep",
+  noun: "runs",
+  method: "POST",
+  path: "/v1/workflows/{workflow_id}/test-step",
+  summary: "Test one step of a draft: it is run for real, with given outputs of the steps before it",
+  access: { scope: "workflows:write" },
+  action: "run.test",
+  creates: true,
+  params: z.strictObject({ workflow_id: Id }),
+  body: z.strictObject({
+    source: WorkflowSource,
+    node: AnyText.min(1).max(63),
+    input: z.record(AnyText, z.unknown()).default({}).describe("What expressions read as `input`."),
+    outputs: z.record(AnyText, z.unknown()).default({}).describe("By step: what expressions read as its output."),
+  }),
+  answer: Run,
+  errors: ["workflow_invalid", "step_not_testable", "run_input_too_large"],
+  bodyLimit: 2 * 1024 * 1024,
 });
 
 export const listRuns = endpoint({

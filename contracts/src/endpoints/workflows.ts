@@ -29,7 +29,7 @@ export const WorkflowChange = z.strictObject({
 });
 export type WorkflowChange = z.infer<typeof WorkflowChange>;
 
-const WorkflowSource = AnyText.min(1)
+export const WorkflowSource = AnyText.min(1)
   .max(MOST_SOURCE_CHARACTERS)
   .describe(
     "The document as YAML or JSON. The schema is docs/reference/workflow.v1.schema.json; v2 documents are accepted.",
@@ -183,7 +183,12 @@ export const getWorkflowVersion = endpoint({
   access: { scope: "workflows:read" },
   params: one,
   query: z.strictObject({
-    number: z.coerce.number().int().min(1).optional().describe("Which one. Default: the newest."),
+    number: z.coerce
+      .number()
+      .int()
+      .refine((number) => number !== 0)
+      .optional()
+      .describe("Which one. Default: the newest. Below 0: what the test of a step ran."),
   }),
   answer: WorkflowVersion,
 });

@@ -22,6 +22,12 @@ export const workflowErrors = {
     retryable: false,
     nextStep: "Publish the draft first: `holdfast workflow publish <name>`.",
   },
+  step_not_testable: {
+    status: 422,
+    message: "The step cannot be tested.",
+    retryable: false,
+    nextStep: "Name a step of the document that acts or decides, and pass outputs for the steps that it reads.",
+  },
   run_input_too_large: {
     status: 422,
     message: "The input of the run is too large.",

@@ -32,6 +32,7 @@ export const workflows = defineModule({
   publicRoutes: async (api) => {
     (await import("./routes.ts")).workflowRoutes(api);
     (await import("./runs/routes.ts")).runRoutes(api);
+    (await import("./runs/test-step.ts")).testStepRoutes(api);
     (await import("./runs/recent.ts")).recentRunRoutes(api);
     (await import("./triggers/routes.ts")).triggerRoutes(api);
     await (await import("./triggers/hook-route.ts")).hookRoutes(api);

@@ -108,6 +108,20 @@ export async function insertVersion(
     UPDATE workflows SET published_version = ${version}, published_revision = revision WHERE id = ${row.id}`;
 }
 
+/** The document of a test, under the next number below zero. The row is locked. */
+export async function insertTestDocument(
+  tx: Tx,
+  row: Pick<WorkflowRow, "id" | "org_id">,
+  { source, by }: { source: string; by: string },
+): Promise<number> {
+  const [stored] = await tx<{ version: number }[]>`
+    INSERT INTO workflow_versions (workflow_id, org_id, version, source, publisher_name)
+    SELECT ${row.id}, ${row.org_id}, least(min(version), 0) - 1, ${source}, ${by} FROM workflow_versions WHERE workflow_id = ${row.id}
+    RETURNING version`;
+  if (!stored) throw new Error("nothing was stored");
+  return stored.version;
+}
+
 type VersionRow = { version: number; source: string; publisher_name: string; published_at: Date };
 
 export async function selectVersion(
@@ -128,7 +142,7 @@ export async function selectVersions(
 ): Promise<Omit<WorkflowVersion, "source">[]> {
   const rows = await tx<Omit<VersionRow, "source">[]>`
     SELECT version, publisher_name, published_at FROM workflow_versions
-    WHERE workflow_id = ${id} ${before === undefined ? tx`` : tx`AND version < ${before}`}
+    WHERE workflow_id = ${id} AND version > 0 ${before === undefined ? tx`` : tx`AND version < ${before}`}
     ORDER BY version DESC LIMIT ${limit}`;
   return rows.map(listed);
 }

@@ -183,6 +183,9 @@ export const WorkflowDocument = z.strictObject({
     .record(NodeId, Node)
     .refine((nodes) => Object.keys(nodes).length > 0, "a workflow has at least one node")
     .refine((nodes) => Object.keys(nodes).length <= MOST_NODES, `a workflow has at most ${MOST_NODES} nodes`),
+  timeout: Duration.optional().describe(
+    "How long a run may take from its start, also while it waits. Default and most: 30d.",
+  ),
   output: Template.optional().describe("The output of the run. Default: the outputs of its last nodes."),
 });
 export type WorkflowDocument = z.infer<typeof WorkflowDocument>;

@@ -141,6 +141,17 @@ describe("FLOW-01 the rule of edges", () => {
     ]);
   });
 
+  it("counts a wait that was given up, so that its answer is not that of the next one", () => {
+    const ask: Node = { type: "wait", approval: {} };
+    const state = rebuild({ version: "1", nodes: { ask } }, [
+      { type: "run_started", input: {} },
+      { type: "node_started", node: "ask", attempt: 1, input: {} },
+      { type: "node_waiting", node: "ask", attempt: 1, until: null },
+      { type: "node_skipped", node: "ask" },
+    ]);
+    expect(state.nodes["ask"]).toEqual({ status: "skipped", attempt: 2 });
+  });
+
   it("cancels in the same way", () => {
     const document = documentOf({ a: step(), b: step(["a"]) });
     const state = rebuild(document, [{ type: "run_cancel_requested" }]);

@@ -12,6 +12,7 @@ import {
   type RunState,
 } from "@holdfast/contracts/endpoints/runs";
 import { runNodeStateTitles, runStateTitles } from "@holdfast/contracts/words/run-titles";
+import { versionWords } from "@holdfast/contracts/words/run-versions";
 import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { exitCodes } from "../../failure.ts";
@@ -43,7 +44,7 @@ function addList(run: Command): void {
           ? "No run matches. Start one: `holdfast workflow run <name>`."
           : table(items, [
               { title: "id", of: (row) => row.id },
-              { title: "workflow", of: (row) => `${row.workflow_name} (version ${row.version})` },
+              { title: "workflow", of: (row) => `${row.workflow_name} (${versionWords(row)})` },
               { title: "state", of: (row) => runStateTitles[row.status].title },
               { title: "started by", of: (row) => row.started_by },
               { title: "created", of: (row) => localTime(row.created_at) },
@@ -118,7 +119,7 @@ function line({ at, type, node, attempt, data }: RunEventEntry): string {
 
 function describe(run: Run): string {
   return [
-    `Run ${run.id} of ${run.workflow_name}, version ${run.version}: ${runStateTitles[run.status].title}`,
+    `Run ${run.id} of ${run.workflow_name}, ${versionWords(run)}: ${runStateTitles[run.status].title}`,
     ...(run.failure ? [`  ${run.failure.message} (${run.failure.code})`] : []),
     ...(run.cancel_requested && !isOver(run.status) ? ["  Cancellation was requested."] : []),
     `  started by ${run.started_by}, created ${localTime(run.created_at)}, ended ${localTime(run.finished_at) ?? "–"}`,

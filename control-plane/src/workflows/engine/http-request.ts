@@ -32,12 +32,30 @@ export async function requestHttp(step: HttpStep, allowance: Allowance): Promise
   try {
     return { output: await send(step, url, addresses) };
   } catch (error) {
-    const { code = "http_failed", message } = error as Error & { code?: string };
+    const { code = "http_failed", message, name } = error as Error & { code?: string };
     // A connection that was never made had no effect.
     return {
-      failure: { code: "http_failed", message },
+      failure: {
+        code: "http_failed",
+        message: wordsFor(name === "TimeoutError" ? name : code, step, url) ?? `${message}.`,
+      },
       outcomeKnown: code === "ECONNREFUSED" || code === "EHOSTUNREACH",
     };
+  }
+}
+
+function wordsFor(code: string, { timeLimitMs }: HttpStep, { host }: URL): string | undefined {
+  switch (code) {
+    case "ECONNREFUSED":
+      return `${host} refused the connection (ECONNREFUSED). Check the URL, and that the service runs.`;
+    case "EHOSTUNREACH":
+      return `${host} cannot be reached from the worker (EHOSTUNREACH). Check the URL and the network.`;
+    case "ECONNRESET":
+      return `${host} closed the connection before it answered (ECONNRESET). The request may have had its effect.`;
+    case "TimeoutError":
+      return `${host} did not answer within ${timeLimitMs} ms. The request may have had its effect. The timeout of the step can be longer.`;
+    default:
+      return undefined;
   }
 }
 

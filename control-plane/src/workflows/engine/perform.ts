@@ -3,7 +3,9 @@
 
 import { executionOutcomes as outcomes } from "@holdfast/contracts/execution/outcomes";
 import type { Log } from "@holdfast/service/log";
+import { idempotencyKeyOf } from "@holdfast/workflows/connectors/run-action";
 import type { Node } from "@holdfast/workflows/document/schema";
+import { whichAgent } from "@holdfast/workflows/document/which-agent";
 import type { Failure, NodeEvent } from "@holdfast/workflows/run/events";
 import { afterFailure, effectOf } from "@holdfast/workflows/run/retry";
 import type { NodeState } from "@holdfast/workflows/run/state";
@@ -69,7 +71,9 @@ async function inWorker(
           headers: values.headers ?? {},
           body: values.body,
         },
-        ...{ idempotencyKey: requestIdFor(run, id, state.attempt), timeLimitMs: timeoutMs },
+        // Of all attempts with the same input: the one before may have had its effect.
+        idempotencyKey: idempotencyKeyOf(requestIdFor(run, id, state.attempt), values),
+        timeLimitMs: timeoutMs,
       },
       tools.allowance,
     );
@@ -87,7 +91,15 @@ export function ended(
   outcome: StepOutcome,
 ): NodeEvent {
   if ("output" in outcome) return { type: "node_succeeded", node: id, attempt, output: outcome.output };
-  return afterFailure(node, { node: id, attempt, ...outcome }, { now: new Date(), random: Math.random() });
+  const failed = { ...outcome, failure: explained(node, outcome.failure) };
+  return afterFailure(node, { node: id, attempt, ...failed }, { now: new Date(), random: Math.random() });
+}
+
+/** Whoever reads it should know which agent it needed, and where to look. */
+function explained(node: Node, failure: Failure): Failure {
+  if (failure.code !== "NO_AGENT_AVAILABLE") return failure;
+  const hint = `It needs ${whichAgent(node)}: \`holdfast agent list\` shows those that are connected, and their tags.`;
+  return { ...failure, message: `${failure.message} ${hint}` };
 }
 
 type Result = { request_id: string; status: string; error: string | null; output: unknown };

@@ -38,6 +38,6 @@ export const engineSettings = {
   workflowRunsPerOrg: setting(integer({ min: 1, max: 1_000_000 }), {
     env: "HOLDFAST_WORKFLOW_RUNS_PER_ORG",
     default: 100,
-    help: "How many runs of an organization are under way at most. Others wait until one has ended.",
+    help: "How many runs of an organization are worked on at most, by workers and agents. Others wait for their turn. Runs that wait for a time, a person or an event do not count.",
   }),
 };

@@ -1,6 +1,8 @@
 // What a step does: a request to an agent through the gateway, a request of the worker, or nothing but its output.
 
 import { type DispatchBody, executionTimeout, requestIdOf } from "@holdfast/contracts/execution/dispatch";
+import * as connectors from "@holdfast/workflows/connectors/all";
+import type { Connector } from "@holdfast/workflows/connectors/connector";
 import { millisecondsOf, type Node } from "@holdfast/workflows/document/schema";
 import type { FailedAttempt } from "@holdfast/workflows/run/retry";
 import type { ClaimedRun } from "../runs/transitions/claim.ts";
@@ -13,6 +15,18 @@ export function isStep(node: Node): node is StepNode {
 
 export const runsOnAgent = (node: StepNode) =>
   (node.execution?.mode ?? (node.type === "agent.execute" ? "node" : "cloud")) === "node";
+
+/** It has no effect outside the worker, unless its author says so: that it begins need not be on the disk before. */
+export const staysInside = (node: StepNode) =>
+  node.type === "connector.action" &&
+  !runsOnAgent(node) &&
+  node.secret === undefined &&
+  node.effect === undefined &&
+  !usesNetwork(node.connector);
+
+const usesNetwork = (name: string) =>
+  (Object.hasOwn(connectors, name) ? (connectors as Record<string, Connector>)[name]?.usesNetwork : undefined) ??
+  true;
 
 export type StepOutcome = { output: unknown } | FailedAttempt;
 

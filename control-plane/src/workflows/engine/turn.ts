@@ -2,7 +2,7 @@
 
 import type { Log } from "@holdfast/service/log";
 import { readWorkflow } from "@holdfast/workflows/document/read";
-import type { WorkflowDocument } from "@holdfast/workflows/document/schema";
+import { millisecondsOf, type WorkflowDocument } from "@holdfast/workflows/document/schema";
 import { type Evaluator, openEvaluator } from "@holdfast/workflows/expressions/evaluator";
 import { applyEvent, initialState, type RunState } from "@holdfast/workflows/run/state";
 import type { Sql } from "../../database/connect.ts";
@@ -17,6 +17,7 @@ import {
   startRun,
   wakeAnswered,
 } from "../runs/transitions/claim.ts";
+import { MOST_RUN_HOURS } from "../runs/transitions/create.ts";
 import type { AskForSecret } from "../step-secrets/ask.ts";
 import { type Continuation, continueRun } from "./continue.ts";
 import { openGateway } from "./gateway.ts";
@@ -40,6 +41,7 @@ export type EngineOptions = {
 };
 
 const TICK_MS = 250;
+const MOST_RUN_MS = MOST_RUN_HOURS * 3_600_000;
 const RENEW_EVERY_MS = (CLAIM_SECONDS * 1000) / 3;
 
 export async function continueRuns(options: EngineOptions): Promise<{ continued: number }> {
@@ -95,16 +97,27 @@ async function begin(tools: Continuation, run: ClaimedRun): Promise<void> {
   const event = { type: "run_started" as const, input: run.input, version: run.version };
   const cursor = applyEvent(initialState(document), event);
   const started = { ...run, started_at: new Date() };
-  if (await startRun(tools.system, run, { cursor, event: { input: run.input, version: run.version } })) {
+  const mostMs = document.timeout === undefined ? MOST_RUN_MS : millisecondsOf(document.timeout);
+  if (await startRun(tools.system, run, { cursor, event: { input: run.input, version: run.version }, mostMs })) {
     tools.onProgress(run.id);
     await continueRun(tools, started, { document, cursor, lastSeq: 1 });
   }
 }
 
+/** Versions never change, and reading one takes longer than a step. */
+const documents = new Map<string, WorkflowDocument>();
+const MOST_DOCUMENTS = 200;
+
 /** What was published has been valid; a later version of the product reads it in the same way, or not at all. */
 async function documentOf(system: Sql, run: ClaimedRun): Promise<WorkflowDocument> {
+  const key = `${run.workflow_id}:${run.version}`;
+  const known = documents.get(key);
+  if (known) return known;
   const version = await selectVersion(system, run.workflow_id, run.version);
   const read = version && readWorkflow(version.source);
-  if (read?.ok) return read.document;
-  throw new Error(`version ${run.version} of workflow ${run.workflow_id} cannot be read`);
+  if (!read?.ok) throw new Error(`version ${run.version} of workflow ${run.workflow_id} cannot be read`);
+  const [oldest] = documents.keys();
+  if (documents.size >= MOST_DOCUMENTS && oldest !== undefined) documents.delete(oldest);
+  documents.set(key, read.document);
+  return read.document;
 }

@@ -2,6 +2,7 @@
 
 import type { Run, RunEventEntry, RunNode, RunState } from "@holdfast/contracts/endpoints/runs";
 import type { Node, WorkflowDocument } from "@holdfast/workflows/document/schema";
+import { whichAgent } from "@holdfast/workflows/document/which-agent";
 import type { Failure } from "@holdfast/workflows/run/events";
 import type { RunState as Cursor } from "@holdfast/workflows/run/state";
 import type { Queryable, Tx } from "../../database/connect.ts";
@@ -105,22 +106,46 @@ export async function insertSignal(
   return count === 1;
 }
 
-export function toNodes(document: WorkflowDocument, cursor: Cursor | null): RunNode[] {
+/** By request: the agents that have the steps of a run. */
+export async function selectPlacements(
+  tx: Queryable,
+  cursor: Cursor | null,
+): Promise<ReadonlyMap<string, string>> {
+  const requests = Object.values(cursor?.nodes ?? {}).flatMap((node) =>
+    node.status === "dispatched" ? [node.requestId] : [],
+  );
+  if (requests.length === 0) return new Map();
+  const rows = await tx<{ request_id: string; name: string }[]>`
+    SELECT e.request_id, a.name FROM executions e JOIN execution_agents a ON a.id = e.agent_id WHERE e.request_id = ANY (${requests}::text[])`;
+  return new Map(rows.map(({ request_id, name }) => [request_id, name]));
+}
+
+export function toNodes(
+  document: WorkflowDocument,
+  cursor: Cursor | null,
+  placements: ReadonlyMap<string, string>,
+): RunNode[] {
   return Object.entries(document.nodes).map(([id, node]) => {
     const state = cursor?.nodes[id] ?? { status: "pending" as const };
     return {
       ...{ id, type: node.type, status: state.status, attempt: ("attempt" in state && state.attempt) || null },
-      waiting_for: waitingFor(node, state),
+      waiting_for: waitingFor(node, state, placements),
       output: "output" in state ? state.output : null,
       failure: "failure" in state ? state.failure : null,
     };
   });
 }
 
-function waitingFor(node: Node, state: Cursor["nodes"][string]): string | null {
+function waitingFor(
+  node: Node,
+  state: Cursor["nodes"][string],
+  placements: ReadonlyMap<string, string>,
+): string | null {
   switch (state.status) {
-    case "dispatched":
-      return `the result of request ${state.requestId}`;
+    case "dispatched": {
+      const agent = placements.get(state.requestId);
+      return agent === undefined ? `${whichAgent(node)} (no agent has it yet)` : `the result of agent ${agent}`;
+    }
     case "retrying":
       return `attempt ${state.attempt} at ${state.notBefore}`;
     case "waiting": {

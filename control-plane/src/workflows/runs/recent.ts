@@ -28,7 +28,7 @@ function selectRecentRuns(tx: Tx, workflowIds: string[], each: number): Promise<
     SELECT r.workflow_id, r.id, r.status, r.created_at, r.started_at, r.finished_at
     FROM unnest(${workflowIds}::uuid[]) AS wanted (id)
     CROSS JOIN LATERAL (
-      SELECT * FROM workflow_runs r WHERE r.workflow_id = wanted.id ORDER BY r.id DESC LIMIT ${each}
+      SELECT * FROM workflow_runs r WHERE r.workflow_id = wanted.id AND r.version > 0 ORDER BY r.id DESC LIMIT ${each}
     ) r
     ORDER BY r.workflow_id, r.id DESC`;
 }

@@ -23,13 +23,14 @@ import { orgRoute } from "../../api/route.ts";
 import { auditActor } from "../../audit/record.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type Actor, nameOf } from "../../people/actor.ts";
-import { selectVersion, selectWorkflow } from "../queries.ts";
+import { selectVersion, selectWorkflow, type WorkflowRow } from "../queries.ts";
 import { serviceUserOf } from "../service-user.ts";
 import {
   insertSignal,
   type RunRow,
   requestCancel,
   selectEvents,
+  selectPlacements,
   selectRun,
   selectRuns,
   toNodes,
@@ -47,21 +48,7 @@ export function runRoutes(api: ApiContext): void {
     const version = body.version ?? workflow.published_version;
     if (version === null || !(await selectVersion(tx, workflow.id, version)))
       throw new ApiError("workflow_not_published");
-    if (Buffer.byteLength(JSON.stringify(body.input)) > MOST_RUN_INPUT_BYTES) {
-      throw new ApiError("run_input_too_large", {
-        message: `The input has more than ${MOST_RUN_INPUT_BYTES} bytes.`,
-      });
-    }
-    const id = uuidv7();
-    await insertRun(
-      tx,
-      {
-        ...{ id, orgId: org.id, workflowId: workflow.id, version, input: body.input, correlationId },
-        userId: await userBehind(tx, org.id, actor),
-        queue: api.workflowQueue,
-      },
-      auditActor(actor, org.role),
-    );
+    const id = await storeRun(api, tx, { workflow, version, input: body.input, org, actor, correlationId });
     touched({ type: "run", id, name: workflow.name }, { workflow_id: workflow.id, version });
     afterCommit(changed(id));
     return toRun(await requireRun(tx, id));
@@ -83,7 +70,7 @@ export function runRoutes(api: ApiContext): void {
       ...toRun(row),
       input: row.input,
       output: row.output,
-      nodes: toNodes(await documentOf(tx, row), row.cursor),
+      nodes: toNodes(await documentOf(tx, row), row.cursor, await selectPlacements(tx, row.cursor)),
     };
   });
 
@@ -133,6 +120,7 @@ export function runRoutes(api: ApiContext): void {
     const row = await requireRun(tx, params.run_id);
     const refuse = (message: string) => new ApiError("run_not_failed", { message });
     if (row.cursor === null) throw refuse(`The run is ${row.status}.`);
+    if (row.version < 0) throw refuse("This was the test of a step. Test the step again.");
     const version = body.version ?? row.version;
     const before = await documentOf(tx, row);
     if (version < row.version || !(await selectVersion(tx, row.workflow_id, version)))
@@ -163,7 +151,40 @@ function waitingIn(
   });
 }
 
-async function requireRun(tx: Tx, id: string): Promise<RunRow> {
+type RunRequest = {
+  workflow: WorkflowRow;
+  version: number;
+  input: unknown;
+  org: { id: string; role: string };
+  actor: Actor;
+  correlationId: string;
+};
+
+/** Returns its id. */
+export async function storeRun(
+  api: Pick<ApiContext, "workflowQueue">,
+  tx: Tx,
+  { workflow, version, input, org, actor, correlationId }: RunRequest,
+): Promise<string> {
+  if (Buffer.byteLength(JSON.stringify(input)) > MOST_RUN_INPUT_BYTES) {
+    throw new ApiError("run_input_too_large", {
+      message: `The input has more than ${MOST_RUN_INPUT_BYTES} bytes.`,
+    });
+  }
+  const id = uuidv7();
+  await insertRun(
+    tx,
+    {
+      ...{ id, orgId: org.id, workflowId: workflow.id, version, input, correlationId },
+      userId: await userBehind(tx, org.id, actor),
+      queue: api.workflowQueue,
+    },
+    auditActor(actor, org.role),
+  );
+  return id;
+}
+
+export async function requireRun(tx: Tx, id: string): Promise<RunRow> {
   const row = await selectRun(tx, id);
   if (!row) throw new ApiError("not_found");
   return row;

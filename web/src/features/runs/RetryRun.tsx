@@ -1,6 +1,7 @@
 // Continues a failed run where it failed: what has succeeded is not repeated. A later version may have the correction.
 
 import { type Run, retryRun } from "@holdfast/contracts/endpoints/runs";
+import { isStepTest } from "@holdfast/contracts/words/run-versions";
 import { useState } from "react";
 import { Button } from "../../design/controls/Button.tsx";
 import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
@@ -12,7 +13,7 @@ import { useVersions } from "../workflows/queries.ts";
 export function RetryRun({ run }: { run: Run }) {
   const { may } = useActing();
   const [open, setOpen] = useState(false);
-  if (run.status !== "failed" || !may("workflows:run")) return null;
+  if (run.status !== "failed" || isStepTest(run) || !may("workflows:run")) return null;
   return (
     <>
       <Button look="primary" onClick={() => setOpen(true)}>

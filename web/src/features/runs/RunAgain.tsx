@@ -1,6 +1,7 @@
 // Starts another run with the same input, of the newest version.
 
 import { startRun } from "@holdfast/contracts/endpoints/runs";
+import { isStepTest } from "@holdfast/contracts/words/run-versions";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef } from "react";
 import { Button } from "../../design/controls/Button.tsx";
@@ -24,7 +25,7 @@ export function RunAgain({ run }: { run: RunDetail }) {
     said: `Started another run of ${run.workflow_name}`,
     onDone: ({ id }) => void navigate({ to: "/runs/$runId", params: { runId: id } }),
   });
-  if (!may("workflows:run")) return null;
+  if (isStepTest(run) || !may("workflows:run")) return null;
   const start = () => {
     key.current ??= newIdempotencyKey();
     again.mutate(key.current);

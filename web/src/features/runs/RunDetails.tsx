@@ -1,5 +1,6 @@
 // The facts of a run: its version, who started it, its times, input and output, and the ids that lead elsewhere.
 
+import { isStepTest, versionWords } from "@holdfast/contracts/words/run-versions";
 import { Link } from "@tanstack/react-router";
 import { Card } from "../../design/layout/Card.tsx";
 import { Fact, Facts } from "../../design/lists/Facts.tsx";
@@ -19,10 +20,10 @@ export function RunDetails({ run }: { run: RunDetail }) {
           <Link
             to="/workflows/$workflowId"
             params={{ workflowId: run.workflow_id }}
-            search={{ version: String(run.version) }}
+            search={isStepTest(run) ? {} : { version: String(run.version) }}
             className="rounded-sm text-kelp hover:underline"
           >
-            {run.workflow_name}, version {run.version}
+            {run.workflow_name}, {versionWords(run)}
           </Link>
         </Fact>
         <Fact name="Started by">{run.started_by}</Fact>

@@ -1,6 +1,7 @@
 // One run in a list: its state in a line, and on demand why it failed and where it leads.
 
 import type { Run } from "@holdfast/contracts/endpoints/runs";
+import { versionWords } from "@holdfast/contracts/words/run-versions";
 import { Link } from "@tanstack/react-router";
 import { Icon } from "../../design/controls/Icon.tsx";
 import { Notice } from "../../design/feedback/Notice.tsx";
@@ -54,7 +55,7 @@ export function RunRow({ run, opened, onToggle }: RunRowProps) {
             </Notice>
           )}
           <p className="flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
-            Run <CopyableId id={run.id} label="Copy run id" /> of version {run.version}
+            Run <CopyableId id={run.id} label="Copy run id" /> ({versionWords(run)})
           </p>
           <DetailsFooter correlationId={run.correlation_id} />
         </>

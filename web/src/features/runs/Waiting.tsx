@@ -2,6 +2,7 @@
 
 import type { RunNode } from "@holdfast/contracts/endpoints/runs";
 import type { WorkflowDocument } from "@holdfast/workflows/document/schema";
+import { whichAgent } from "@holdfast/workflows/document/which-agent";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Card } from "../../design/layout/Card.tsx";
@@ -101,18 +102,10 @@ function Reason({ run, node, described, attempt }: ReasonProps): ReactNode {
 
 function OnAgent({ requestId, described }: { requestId: string | undefined } & Pick<ReasonProps, "described">) {
   const { data } = useExecutionOf(requestId);
-  const selector = described && "execution" in described ? described.execution?.selector : undefined;
-  const which = selector?.tag
-    ? `an agent with the tag ${selector.tag}`
-    : selector?.group
-      ? `an agent of the group ${selector.group}`
-      : selector?.agentId
-        ? `the agent ${selector.agentId}`
-        : "an agent";
   const placed = data?.agent_name;
   return (
     <span className="min-w-0 flex-1">
-      {placed ? `The result of agent ${placed}` : `Waits for ${which}`}
+      {placed ? `The result of agent ${placed}` : `Waits for ${whichAgent(described)}`}
       {data?.progress && <span className="text-ink-muted"> · {data.progress.message}</span>}.{" "}
       {data && (
         <Link

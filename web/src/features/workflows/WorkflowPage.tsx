@@ -93,7 +93,7 @@ function Shown({ workflow }: { workflow: WorkflowDetail }) {
       </PageHeader>
       <SaveProblem draft={draft} />
       <Conflict draft={draft} />
-      <Editor text={draft.text} onChange={draft.setText} readOnly={!mayWrite} />
+      <Editor workflowId={workflow.id} text={draft.text} onChange={draft.setText} readOnly={!mayWrite} />
       {running && (
         <RunDialog
           workflow={workflow}

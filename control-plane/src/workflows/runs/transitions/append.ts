@@ -27,18 +27,20 @@ const transition = stateAfter("t.event");
 const advances = allows("advance");
 const ends = isEnded("t.status");
 
-/** Null: refused. Otherwise the number of the last event. */
+/** What people and the clock want of a run that is under way. */
+export type Orders = { cancelRequested: boolean; overdue: boolean };
+
+/** Undefined: refused. */
 export async function appendEvents(
   system: Sql,
   run: Pick<ClaimedRun, "id" | "claim"> & { lastSeq: number },
   events: readonly RunEvent[],
   cursor: RunState,
-): Promise<number | null> {
-  const last = events.at(-1);
-  if (!last) return run.lastSeq;
-  const event: RunTransition = isEnd(last.type) ? last.type : "advance";
+): Promise<Orders | undefined> {
+  const last = events.at(-1)?.type ?? "";
+  const event: RunTransition = isEnd(last) ? last : "advance";
   const numbered = events.map((one, index) => ({ seq: run.lastSeq + 1 + index, event: one }));
-  const { count } = await system`
+  const [orders] = await system<Orders[]>`
     WITH appended AS MATERIALIZED (${rows(numbered)}), target AS MATERIALIZED (
       SELECT r.id, ${transition} AS status FROM workflow_runs r, (SELECT ${event}::text AS event) AS t
       WHERE r.id = ${run.id} AND r.claim = ${run.claim} AND r.last_seq = ${run.lastSeq} AND ${advances} FOR NO KEY UPDATE OF r
@@ -49,11 +51,21 @@ export async function appendEvents(
         failure = ${cursor.failure === null ? null : JSON.stringify(cursor.failure)}::text::json,
         finished_at = CASE WHEN ${ends} THEN now() END,
         claimed_until = CASE WHEN ${ends} THEN NULL ELSE r.claimed_until END
-      FROM target t WHERE r.id = t.id RETURNING r.id, r.org_id
+      FROM target t WHERE r.id = t.id RETURNING r.id, r.org_id, r.cancel_requested, r.deadline_at <= now() AS overdue
+    ), stored AS (
+      INSERT INTO workflow_run_events (run_id, org_id, seq, type, node, attempt, data)
+      SELECT m.id, m.org_id, a.seq, a.type, a.node, a.attempt, a.data::json FROM moved m, appended a
     )
-    INSERT INTO workflow_run_events (run_id, org_id, seq, type, node, attempt, data)
-    SELECT m.id, m.org_id, a.seq, a.type, a.node, a.attempt, a.data::json FROM moved m, appended a`;
-  return count === events.length ? run.lastSeq + events.length : null;
+    SELECT m.cancel_requested AS "cancelRequested", m.overdue FROM moved m`;
+  return orders;
+}
+
+/** Undefined: another worker has the run. */
+export async function readOrders(system: Sql, run: Pick<ClaimedRun, "id" | "claim">): Promise<Orders | undefined> {
+  const [orders] = await system<Orders[]>`
+    SELECT r.cancel_requested AS "cancelRequested", r.deadline_at <= now() AS overdue
+    FROM workflow_runs r WHERE r.id = ${run.id} AND r.claim = ${run.claim}`;
+  return orders;
 }
 
 const isEnd = (type: string): type is "run_succeeded" | "run_failed" | "run_cancelled" =>

@@ -25,13 +25,12 @@ export type ClaimedRun = Pick<AuditActor, "actor_name"> & {
 };
 
 const canStart = allows("start");
-const canAdvance = allows("advance");
 
 /**
- * Organizations take turns: the run that has waited longest of each comes first. A queued run is due as long as its organization has
- * fewer open runs than `mostPerOrg`; two workers that look at the same moment may let in one more each. Runs that wait are not read, only counted while another is queued:
- * of each organization with something due, at most `limit` runs of either kind, by the index. Locks the runs; of two workers, the second
- * sees the claim of the first.
+ * Organizations take turns: the run that has waited longest of each comes first. A run holds one of the `mostPerOrg` places of its
+ * organization while a worker has it or an agent works for it; one that waits for a time, a person or an event holds none, however many
+ * there are. Two workers that look at the same moment may let in one more each. Of each organization, at most `limit` runs of either
+ * kind are read, by the index. Locks the runs; of two workers, the second sees the claim of the first.
  */
 export async function claimRuns(
   system: Sql,
@@ -52,15 +51,14 @@ export async function claimRuns(
       FROM orgs o CROSS JOIN LATERAL (
         (SELECT r.id, r.wake_at FROM workflow_runs r
          WHERE r.finished_at IS NULL AND r.claimed_until IS NULL AND r.queue = ${queue} AND r.org_id = o.org_id
-           AND (r.status = 'queued') = false AND r.wake_at <= now() ORDER BY r.wake_at LIMIT ${limit})
+           AND (r.awaits = '{}') = false AND r.wake_at <= now() ORDER BY r.wake_at LIMIT ${limit})
         UNION ALL
-        (SELECT q.id, q.wake_at FROM (
-           SELECT r.id, r.wake_at, row_number() OVER (ORDER BY r.wake_at, r.id) AS place FROM workflow_runs r
-           WHERE r.finished_at IS NULL AND r.claimed_until IS NULL AND r.queue = ${queue} AND r.org_id = o.org_id
-             AND (r.status = 'queued') = true AND r.wake_at <= now() ORDER BY r.wake_at, r.id LIMIT ${limit}) q
-         WHERE q.place <= ${mostPerOrg} - (SELECT count(*) FROM (
-           SELECT FROM workflow_runs r WHERE r.finished_at IS NULL AND r.org_id = o.org_id AND (${canAdvance} OR r.claimed_until >= now())
-           LIMIT ${mostPerOrg}) AS open))
+        (SELECT r.id, r.wake_at FROM workflow_runs r
+         WHERE r.finished_at IS NULL AND r.claimed_until IS NULL AND r.queue = ${queue} AND r.org_id = o.org_id
+           AND (r.awaits = '{}') = true AND r.wake_at <= now() ORDER BY r.wake_at
+         LIMIT least(${limit}, ${mostPerOrg} - (SELECT count(*) FROM (
+           SELECT FROM workflow_runs b WHERE b.finished_at IS NULL AND b.org_id = o.org_id AND (b.claimed_until IS NOT NULL OR b.awaits <> '{}')
+           LIMIT ${mostPerOrg}) AS busy)))
       ) d
       UNION ALL
       -- What a worker left behind that does not renew its claim any more.
@@ -80,12 +78,12 @@ export async function claimRuns(
 export async function startRun(
   system: Sql,
   run: Pick<ClaimedRun, "id" | "claim">,
-  { cursor, event }: { cursor: object; event: object },
+  { cursor, event, mostMs }: { cursor: object; event: object; mostMs: number },
 ): Promise<boolean> {
   const { count } = await system`
     WITH started AS (
       UPDATE workflow_runs r SET status = ${stateAfter("'start'")}, cursor = ${JSON.stringify(cursor)}::text::json,
-        started_at = now(), last_seq = 1
+        started_at = now(), last_seq = 1, deadline_at = least(r.deadline_at, now() + ${mostMs}::float8 * interval '1 millisecond')
       WHERE r.id = ${run.id} AND r.claim = ${run.claim} AND ${canStart} RETURNING r.id, r.org_id
     )
     INSERT INTO workflow_run_events (run_id, org_id, seq, type, data)
@@ -107,7 +105,7 @@ export async function renewClaims(system: Sql, runs: readonly Pick<ClaimedRun, "
     WHERE r.id = held.id AND r.claim = held.claim AND r.finished_at IS NULL`;
 }
 
-/** Whoever woke the run meanwhile is not forgotten: the earlier time counts. */
+/** Whoever woke the run meanwhile is not forgotten: the earliest time counts, and the deadline is one of them. */
 export async function releaseRun(
   system: Sql,
   run: Pick<ClaimedRun, "id" | "claim">,
@@ -115,8 +113,7 @@ export async function releaseRun(
 ): Promise<void> {
   await system`
     UPDATE workflow_runs r SET claimed_until = NULL, awaits = ${[...awaits]}::text[],
-      wake_at = least(r.wake_at, CASE WHEN ${wakeInMs}::float8 IS NULL THEN r.deadline_at
-        ELSE now() + ${wakeInMs}::float8 * interval '1 millisecond' END)
+      wake_at = least(r.wake_at, r.deadline_at, now() + ${wakeInMs}::float8 * interval '1 millisecond')
     WHERE r.id = ${run.id} AND r.claim = ${run.claim}`;
 }
 

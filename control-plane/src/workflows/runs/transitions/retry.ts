@@ -17,7 +17,7 @@ export async function retryRun(
   const { count } = await tx`
     WITH moved AS (
       UPDATE workflow_runs r SET status = ${stateAfter("'retry'")}, version = ${data.version}, user_id = ${run.userId}, cursor = ${JSON.stringify(cursor)}::text::json,
-        last_seq = r.last_seq + 1, output = NULL, failure = NULL, finished_at = NULL, cancel_requested = false, claim = r.claim + 1,
+        last_seq = r.last_seq + 1, output = NULL, failure = NULL, finished_at = NULL, cancel_requested = false, claim = r.claim + 1, awaits = '{}',
         wake_at = now(), deadline_at = now() + ${MOST_RUN_HOURS} * interval '1 hour'
       WHERE r.id = ${run.id} AND r.last_seq = ${run.lastSeq} AND ${allows("retry")} RETURNING r.id, r.org_id, r.last_seq
     )

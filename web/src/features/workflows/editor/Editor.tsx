@@ -2,6 +2,7 @@
 
 import { readWorkflow } from "@holdfast/workflows/document/read";
 import type { Node } from "@holdfast/workflows/document/schema";
+import { testableTypes } from "@holdfast/workflows/document/step-test";
 import { writeWorkflow } from "@holdfast/workflows/document/write";
 import { useDeferredValue, useMemo, useState } from "react";
 import { Button } from "../../../design/controls/Button.tsx";
@@ -17,10 +18,11 @@ import { CodeEditor } from "./CodeEditor.tsx";
 import { NodePanel } from "./NodePanel.tsx";
 import { freeId, newNodes } from "./new-nodes.ts";
 import { Problems } from "./Problems.tsx";
+import { type StepUnderTest, TestStep } from "./TestStep.tsx";
 
-type EditorProps = { text: string; onChange: (text: string) => void; readOnly: boolean };
+type EditorProps = { workflowId: string; text: string; onChange: (text: string) => void; readOnly: boolean };
 
-export function Editor({ text, onChange, readOnly }: EditorProps) {
+export function Editor({ workflowId, text, onChange, readOnly }: EditorProps) {
   const settled = useDeferredValue(text);
   const read = useMemo(() => readWorkflow(settled), [settled]);
   const problems = useMemo(() => (read.ok ? [] : read.problems), [read]);
@@ -54,6 +56,12 @@ export function Editor({ text, onChange, readOnly }: EditorProps) {
     [problems],
   );
   const shown = nodes.some(({ id }) => id === selected) ? selected : null;
+  const [testing, setTesting] = useState<StepUnderTest | null>(null);
+  const node = shown !== null && read.ok ? read.document.nodes[shown] : undefined;
+  const tested =
+    shown !== null && node && testableTypes.has(node.type)
+      ? { id: shown, node, workflowId, source: settled }
+      : undefined;
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-2">
       <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
@@ -99,9 +107,11 @@ export function Editor({ text, onChange, readOnly }: EditorProps) {
             readOnly={readOnly}
             onChange={onChange}
             onSelect={setSelected}
+            onTest={tested && (() => setTesting(tested))}
           />
         )}
       </div>
+      {testing && <TestStep {...testing} onClose={() => setTesting(null)} />}
       <Card title="Text" note={readOnly ? "You may read it only." : undefined} className="xl:sticky xl:top-4">
         <div className="h-[34rem]">
           <CodeEditor

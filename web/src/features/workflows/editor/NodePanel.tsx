@@ -22,9 +22,11 @@ type NodePanelProps = {
   readOnly: boolean;
   onChange: (text: string) => void;
   onSelect: (id: string | null) => void;
+  /** Absent while the document has problems, and where there is nothing to test. */
+  onTest?: (() => void) | undefined;
 };
 
-export function NodePanel({ id, text, nodes, readOnly, onChange, onSelect }: NodePanelProps) {
+export function NodePanel({ id, text, nodes, readOnly, onChange, onSelect, onTest }: NodePanelProps) {
   const fields = fieldsOf(text, id);
   if (!fields) return null;
   const type = String(fields["type"] ?? "");
@@ -34,14 +36,17 @@ export function NodePanel({ id, text, nodes, readOnly, onChange, onSelect }: Nod
       title={`Step ${id}`}
       note={
         !readOnly && (
-          <Button
-            onClick={() => {
-              onChange(removeNode(text, id));
-              onSelect(null);
-            }}
-          >
-            Remove step
-          </Button>
+          <span className="flex gap-2">
+            {onTest && <Button onClick={onTest}>Test step</Button>}
+            <Button
+              onClick={() => {
+                onChange(removeNode(text, id));
+                onSelect(null);
+              }}
+            >
+              Remove step
+            </Button>
+          </span>
         )
       }
     >
