@@ -15,6 +15,8 @@ import { readGuest, readProcess, readVmRecord, serialTail, writeGuest } from "./
 
 export type Lifetimes = {
   watch(vm: KnownVm, process: ProcessIdentity): void;
+  /** The life of a VM that is watched already. */
+  begin(vm: KnownVm): void;
   /** Anew, after the clock was moved. */
   schedule(vm: KnownVm): void;
   /** Rejects if something of the VM is left. */
@@ -61,7 +63,6 @@ export function createLifetimes(
   const watch = (vm: KnownVm, process: ProcessIdentity) => {
     const { vm_id: vmId } = vm.record;
     const files = filesOfVm(vmId);
-    vm.state = "running";
     vm.process = process;
     vm.watch = watchGuest({
       ...{ files, process, record: () => vm.guest, now: options.now },
@@ -79,9 +80,18 @@ export function createLifetimes(
         }
         for (const listener of [...vm.listeners]) listener();
       },
+      onPaused: () => {
+        if (vm.record.warm !== true) return;
+        vm.isPaused = true;
+        onChange();
+      },
       onGone: (why) => void end(vm, why).catch(() => undefined),
       log: (message, error) => log.debug(message, { vm_id: vmId, error: (error as Error).message }),
     });
+    begin(vm);
+  };
+  const begin = (vm: KnownVm) => {
+    vm.state = "running";
     schedule(vm);
     onChange();
   };
@@ -110,6 +120,8 @@ export function createLifetimes(
       throw error;
     }
     vm.state = "ended";
+    // No lease and no task knows of it.
+    if (vm.record.warm) vms.delete(vmId);
     onChange();
   };
 
@@ -153,7 +165,7 @@ export function createLifetimes(
   };
 
   return {
-    ...{ watch, schedule, end, keepConnected },
+    ...{ watch, begin, schedule, end, keepConnected },
     async adoptAll() {
       removeUnfinishedWrites(stateDir);
       for (const vmId of recordedVms(stateDir))
