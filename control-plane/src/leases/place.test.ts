@@ -126,6 +126,25 @@ describe("the choice", () => {
     expect(waiting[1]?.notChosen[0]?.message).toContain("the older lease large");
   });
 
+  it("VM-02 keeps one host free for each older lease that lacks only room, not the same one for all", () => {
+    const busy = (id: string, memoryMib: number) =>
+      hostOf({ id, name: id, reserved: { vcpus: 4, memoryMib, diskMib: 0 } });
+    const large = { vcpus: 8, memoryMib: 16_384 };
+    const leases = [
+      wantedOf({ id: "one", ...large }),
+      wantedOf({ id: "two", ...large }),
+      wantedOf({ id: "small" }),
+    ];
+    const { placements, waiting } = planPlacements(leases, [busy("a", 8192), busy("b", 9216)], caps, nothing);
+    expect(placements).toEqual([]);
+    expect(
+      waiting.at(-1)?.notChosen.map(({ host_id, message }) => [host_id, /lease (\w+),/.exec(message)?.[1]]),
+    ).toEqual([
+      ["a", "one"],
+      ["b", "two"],
+    ]);
+  });
+
   it("VM-02 keeps no host for a lease that does not fit on it at all, or whose label has its limit", () => {
     const huge = wantedOf({ id: "huge", vcpus: 16 });
     const labels = new Map([["linux", { used: 1, most: 1 }]]);

@@ -33,7 +33,7 @@ const MOST_TIMER_MS = 2 ** 31 - 1;
 const RECONNECT_SECONDS = 30;
 
 /** VMs with a record: complete ones, and those that a crash cut short. */
-function recordedVms(stateDir: string): string[] {
+export function recordedVms(stateDir: string): string[] {
   return recordedOperations(stateDir).flatMap((operation) => /^vm-(.+)$/.exec(operation)?.[1] ?? []);
 }
 
