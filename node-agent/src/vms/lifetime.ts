@@ -63,6 +63,7 @@ export function createLifetimes(
   const watch = (vm: KnownVm, process: ProcessIdentity) => {
     const { vm_id: vmId } = vm.record;
     const files = filesOfVm(vmId);
+    vm.state = "running";
     vm.process = process;
     vm.watch = watchGuest({
       ...{ files, process, record: () => vm.guest, now: options.now },
@@ -88,7 +89,8 @@ export function createLifetimes(
       onGone: (why) => void end(vm, why).catch(() => undefined),
       log: (message, error) => log.debug(message, { vm_id: vmId, error: (error as Error).message }),
     });
-    begin(vm);
+    schedule(vm);
+    onChange();
   };
   const begin = (vm: KnownVm) => {
     vm.state = "running";
