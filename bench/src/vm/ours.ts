@@ -1,13 +1,14 @@
 // A whole installation whose only node is a VM host with the small guest, and leases on it, as a program requests them.
 
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathsIn } from "@holdfast/cli/up/data-directory";
 import { type Client, createClient } from "@holdfast/contracts/client";
 import { getHost, listHosts } from "@holdfast/contracts/endpoints/hosts";
 import { addImage } from "@holdfast/contracts/endpoints/images";
 import { createLease, endedLeaseStates, getLease, terminateLease } from "@holdfast/contracts/endpoints/leases";
 import { getMe } from "@holdfast/contracts/endpoints/me";
+import { removeAllVms } from "@holdfast/node-agent/vms/remove-all";
 import { smallGuest } from "../../../testkit/guests/small-guest.ts";
 import { startHoldfast } from "../holdfast.ts";
 import type { Lab } from "../lab.ts";
@@ -56,13 +57,16 @@ export async function startVmInstallation(
       ...settings,
     },
   });
+  const tagFile = tagFileBelow(dataDirectory);
+  // The VM that waits outlives the agent.
+  lab.onClose(async () => void (await removeAllVms(dirname(tagFile))));
   const token = readFileSync(pathsIn(dataDirectory).operatorToken, "utf8").trim();
   const signedIn = createClient({ baseUrl: apiUrl, token });
   const orgId = (await signedIn(getMe, {})).organizations[0]?.id;
   const client = createClient({ baseUrl: apiUrl, token, ...(orgId === undefined ? {} : { orgId }) });
   for (const id of [IMAGE, WARM_IMAGE]) await publishImage(client, id);
   return {
-    ...{ hostTag: hostTagBelow(dataDirectory), image, directories: [seeds, overlays] },
+    ...{ hostTag: tagIn(tagFile), image, directories: [seeds, overlays] },
     lease: () => connectedLease(client, IMAGE),
     warmLease: () => connectedLease(client, WARM_IMAGE),
     warmed: () => warmVm(client),
@@ -110,11 +114,16 @@ async function terminated(client: Client, leaseId: string): Promise<void> {
   }
 }
 
-function hostTagBelow(directory: string): string {
+/** In the state directory of the agent. */
+function tagFileBelow(directory: string): string {
   const folders = readdirSync(directory, { withFileTypes: true, recursive: true }).filter((entry) =>
     entry.isDirectory(),
   );
   const found = folders.map(({ parentPath, name }) => join(parentPath, name, "vm-host.json")).find(existsSync);
   if (!found) throw new Error("the agent has no host tag");
-  return (JSON.parse(readFileSync(found, "utf8")) as { tag: string }).tag;
+  return found;
+}
+
+function tagIn(file: string): string {
+  return (JSON.parse(readFileSync(file, "utf8")) as { tag: string }).tag;
 }

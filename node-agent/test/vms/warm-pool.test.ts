@@ -93,6 +93,7 @@ describe.skipIf(lacksVms())("VMs that are booted ahead", () => {
       expect(await host.recover(taskId)).toBeUndefined();
       expect(living()).toEqual([vmId]);
       await terminate(host, vmId);
+      await expect.poll(() => guarded.left(), { timeout: 60_000 }).toEqual([]);
       guarded.expectNothingLeft();
     },
     A_WHILE,
@@ -126,6 +127,7 @@ describe.skipIf(lacksVms())("VMs that are booted ahead", () => {
       first.host.stop();
       const { host } = await turnOff();
       expect(host.report().vms).toEqual([]);
+      await expect.poll(() => guarded.left(), { timeout: 60_000 }).toEqual([]);
       guarded.expectNothingLeft();
     },
     A_WHILE,
@@ -148,6 +150,7 @@ describe.skipIf(lacksVms())("VMs that are booted ahead", () => {
     expect(capacity.free.memory_mib).toBe(4096);
     host.stop();
     await turnOff();
+    await expect.poll(() => guarded.left(), { timeout: 60_000 }).toEqual([]);
     guarded.expectNothingLeft();
   });
 });
