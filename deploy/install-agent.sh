@@ -480,6 +480,10 @@ uninstall() {
 		systemctl kill --kill-who=all --signal=SIGKILL "$TERMINALS" 2>/dev/null || true
 		systemctl stop "$TERMINALS" "$SENDER" 2>/dev/null || true
 	fi
+	# They outlive the agent, and nobody else would end them. With its state they are adopted by the next installation.
+	[ -n "$keep_state" ] || [ ! -f "$STATE/vm-host.json" ] ||
+		HOLDFAST_AGENT_STATE_DIR=$STATE "$PREFIX/current/bin/holdfast" agent remove-vms ||
+		fail "The VMs of this machine could not be removed." "Correct what is said above, then run this again."
 	[ -z "$remove_users" ] || for user in $users; do
 		userdel --force --remove "$user" 2>/dev/null || [ $? -eq 12 ] || fail "The user $user could not be removed." "Remove it with userdel, then run this again."
 	done

@@ -383,6 +383,34 @@ describe("placement", () => {
     });
   });
 
+  it("VM-02 gives a VM that was booted ahead to one lease, also while the host still reports it", async () => {
+    const own = await lab.newOrg();
+    const size = { vcpus: 1, memory_mib: 256, disk_mib: 1024 };
+    const vm_id = uuidv7();
+    const warm = { vm_id, image_id: IMAGE.id, image_sha256: IMAGE.sha256, accelerator: "kvm" as const, ...size };
+    const ahead = await lab.newHost(own, { warm_vms: [warm] });
+    const first = await lab.newLease(own, { profile: "tiny" });
+    await lab.advance();
+    const second = await lab.newLease(own, { profile: "tiny" });
+    await lab.advance();
+    expect(await lab.row(first)).toMatchObject({ vm_id, host_id: ahead, status: "provisioning" });
+    const { vm_id: another, host_id } = await lab.row(second);
+    expect(host_id).toBe(ahead);
+    expect(another).not.toBe(vm_id);
+    const offered = await lab.respond(ahead, outcomeOf);
+    expect(offered.map(({ params }) => params.vm_id).sort()).toEqual([vm_id, another].sort());
+    // A host lists it among its VMs only when a lease has it, so it is none without a lease.
+    await lab.report(ahead, { vms: [], warm_vms: [{ ...warm, vm_id: uuidv7() }] });
+    await lab.advance();
+    expect(await lab.superuser`SELECT FROM vm_strays WHERE node_id = ${ahead}`).toEqual([]);
+    for (const id of [first, second])
+      await lab.superuser`UPDATE vm_leases SET expires_at = now() WHERE id = ${id}`;
+    await lab.advance();
+    await lab.respond(ahead, outcomeOf);
+    await lab.advance();
+    expect((await lab.row(first)).status).toBe("terminated");
+  });
+
   it("VM-02 keeps caps of a label and of the organization", async () => {
     const other = await lab.newOrg();
     await lab.newHost(other);

@@ -4,30 +4,31 @@ import * as check from "@holdfast/kit/checks";
 import type { CheckedTaskType } from "../checked-type.ts";
 
 const shared1 = check.refine((text) => !text.includes("\0"), "must not contain a NUL character");
-const shared2 = check.oneOf(["kvm", "nvmm", "tcg"], "Invalid option: expected one of \"kvm\"|\"nvmm\"|\"tcg\"");
-const shared3 = check.chain(check.number(), check.integer(), check.min(0, "Too small: expected number to be >=0"));
-const shared4 = check.chain(
+const shared2 = check.chain(check.string(), check.pattern(/^[0-9a-f]{64}$/, "must be a SHA-256, in hex"));
+const shared3 = check.oneOf(["kvm", "nvmm", "tcg"], "Invalid option: expected one of \"kvm\"|\"nvmm\"|\"tcg\"");
+const shared4 = check.chain(check.number(), check.integer(), check.min(0, "Too small: expected number to be >=0"));
+const shared5 = check.chain(
   check.string(),
   check.overwrite((text) => text.replaceAll("\0", "").toWellFormed()),
   check.maxLength(400, "Too big: expected string to have <=400 characters"),
 );
-const shared5 = check.chain(
+const shared6 = check.chain(
   check.string(),
   check.pattern(
     /^[a-z0-9][a-z0-9._-]{0,63}$/,
     "1 to 64 lower-case letters, digits, dots, underscores and hyphens, starting with a letter or digit",
   ),
 );
-const shared6 = check.nullable(shared4);
-const shared7 = check.chain(
+const shared7 = check.nullable(shared5);
+const shared8 = check.chain(
   check.string(),
   shared1,
   check.overwrite((input) => input.trim()),
   check.overwrite((text) => text.toWellFormed()),
   check.maxLength(200, "Too big: expected string to have <=200 characters"),
 );
-const shared8 = check.object({vcpus: shared3, memory_mib: shared3, disk_mib: shared3});
-const shared9 = check.pipe(
+const shared9 = check.object({vcpus: shared4, memory_mib: shared4, disk_mib: shared4});
+const shared10 = check.pipe(
   check.chain(check.string(), check.overwrite((input) => input.toLowerCase())),
   check.chain(
     check.string("not an id; ids look like 01a1e13c-bc3d-71c5-9b58-aada3c2346d4"),
@@ -57,7 +58,7 @@ export default {
   },
   params: check.of(check.strictObject({
     expected: check.defaulted(
-      check.nullable(check.array(shared9, [[512, "Too big: expected array to have <=512 items"]])),
+      check.nullable(check.array(shared10, [[512, "Too big: expected array to have <=512 items"]])),
       () => null,
     ),
     remove: check.defaulted(check.boolean(), () => false),
@@ -65,10 +66,10 @@ export default {
   progress: check.of(check.strictObject({})),
   result: check.of(check.strictObject({
     report: check.object({
-      qemu: check.object({version: shared7, path: shared7}),
-      accelerator: check.nullable(shared2),
+      qemu: check.object({version: shared8, path: shared8}),
+      accelerator: check.nullable(shared3),
       accelerators: check.array(
-        check.object({name: shared2, usable: check.boolean(), detail: shared4}),
+        check.object({name: shared3, usable: check.boolean(), detail: shared5}),
         [[3, "Too big: expected array to have <=3 items"]],
       ),
       network: check.object({
@@ -76,9 +77,9 @@ export default {
           ["user", "bridge", "tap"],
           "Invalid option: expected one of \"user\"|\"bridge\"|\"tap\"",
         ),
-        interface: check.nullable(shared7),
+        interface: check.nullable(shared8),
       }),
-      capacity: check.object({physical: shared8, allocatable: shared8, free: shared8, most_vms: shared3}),
+      capacity: check.object({physical: shared9, allocatable: shared9, free: shared9, most_vms: shared4}),
       io_pressure_percent: check.nullable(check.chain(
         check.number(),
         check.min(0, "Too small: expected number to be >=0"),
@@ -86,12 +87,12 @@ export default {
       )),
       images: check.array(
         check.object({
-          id: shared5,
-          sha256: check.nullable(check.chain(check.string(), check.pattern(/^[0-9a-f]{64}$/, "must be a SHA-256, in hex"))),
-          file_bytes: shared3,
-          virtual_bytes: check.nullable(shared3),
-          references: shared3,
-          problem: shared6,
+          id: shared6,
+          sha256: check.nullable(shared2),
+          file_bytes: shared4,
+          virtual_bytes: check.nullable(shared4),
+          references: shared4,
+          problem: shared7,
           fetched: check.defaulted(check.boolean(), () => false),
         }),
         [[256, "Too big: expected array to have <=256 items"]],
@@ -111,7 +112,7 @@ export default {
       ),
       vms: check.array(
         check.object({
-          vm_id: shared9,
+          vm_id: shared10,
           state: check.oneOf(
             ["launching", "booting", "connected", "disconnected", "terminating", "ended"],
             "Invalid option: expected one of \"launching\"|\"booting\"|\"connected\"|\"disconnected\"|\"terminating\"|\"ended\"",
@@ -136,14 +137,29 @@ export default {
             ),
             check.refine((text) => !text.startsWith("0000"), "there is no year 0"),
           )),
-          vcpus: shared3,
-          memory_mib: shared3,
-          disk_mib: shared3,
-          image_id: shared5,
+          vcpus: shared4,
+          memory_mib: shared4,
+          disk_mib: shared4,
+          image_id: shared6,
         }),
         [[512, "Too big: expected array to have <=512 items"]],
       ),
-      problem: shared6,
+      warm_vms: check.defaulted(
+        check.array(
+          check.object({
+            vm_id: shared10,
+            image_id: shared6,
+            image_sha256: shared2,
+            accelerator: shared3,
+            vcpus: shared4,
+            memory_mib: shared4,
+            disk_mib: shared4,
+          }),
+          [[64, "Too big: expected array to have <=64 items"]],
+        ),
+        () => [],
+      ),
+      problem: shared7,
     }),
     strays: check.array(
       check.strictObject({
@@ -151,13 +167,13 @@ export default {
           ["process", "overlay", "seed", "socket", "tap", "record", "vm"],
           "Invalid option: expected one of \"process\"|\"overlay\"|\"seed\"|\"socket\"|\"tap\"|\"record\"|\"vm\"",
         ),
-        name: shared4,
-        vm_id: check.nullable(shared9),
+        name: shared5,
+        vm_id: check.nullable(shared10),
         action: check.oneOf(
           ["removed", "would_remove", "kept"],
           "Invalid option: expected one of \"removed\"|\"would_remove\"|\"kept\"",
         ),
-        why: shared4,
+        why: shared5,
       }),
       [[500, "Too big: expected array to have <=500 items"]],
     ),

@@ -91,6 +91,7 @@ function create(node: SimulatedNode): SimulatedVms {
     ],
     image_sources: ["https://images.invalid/"],
     vms: [...vms.values()].map(({ vm }) => vm),
+    warm_vms: [],
     problem: null,
   });
 

@@ -41,6 +41,7 @@ export const hostReport = (changes: Partial<VmHostReport> = {}): VmHostReport =>
   images: [{ ...IMAGE, file_bytes: 1, virtual_bytes: 1, references: 0, problem: null, fetched: false }],
   image_sources: [],
   vms: [],
+  warm_vms: [],
   problem: null,
   ...changes,
 });

@@ -2,7 +2,7 @@
 // restarted, upgraded, rebooted, removed. The tests follow each other, as the days of a node do.
 
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -10,13 +10,16 @@ import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import type { explainNode } from "@holdfast/contracts/endpoints/drift";
 import type { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import type { listHosts } from "@holdfast/contracts/endpoints/hosts";
+import type { getLease } from "@holdfast/contracts/endpoints/leases";
 import type { listNodeDiagnostics, Node } from "@holdfast/contracts/endpoints/nodes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packArchive } from "../../../scripts/agent-archive/archive.ts";
 import { bundleAgent } from "../../../scripts/agent-archive/bundle.ts";
 import type { Arch } from "../../../scripts/agent-archive/packages.ts";
 import { tarEnd, tarEntries } from "../../../scripts/agent-archive/tar.ts";
-import { lacks } from "../../../scripts/facilities.mjs";
+import { lacks, lacksVms } from "../../../scripts/facilities.mjs";
+import { smallGuest } from "../../../testkit/guests/small-guest.ts";
 import { type Installation, openInstallation, until } from "../../../testkit/processes/holdfast.ts";
 import { bootGuest, type Guest } from "../support/guest.ts";
 import { ask, untilItAnswers } from "../support/shells.ts";
@@ -227,6 +230,43 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
     expect((await installation.run(["task", "run", name, "node.noop"])).code).toBe(0);
   });
 
+  it.skipIf(lacksVms())(
+    "AGENT-09 VM-03 VM-08 launches and removes a VM with the capabilities that deploy/README.md adds, in units of its own",
+    async () => {
+      const images = "var/lib/jenkins-qemu/base";
+      mkdirSync(join(guest.root, images), { recursive: true });
+      copyFileSync(smallGuest(), join(guest.root, images, "small.qcow2"));
+      const settings = ["VM_HOST=on", "VM_ACCELERATOR=tcg", "VM_UPLINK=off", "VM_WARM=small:tiny=1"];
+      await guest.ask(`printf 'HOLDFAST_%s\\n' ${settings.join(" ")} >>/etc/holdfast/agent.env`);
+      const readme = readFileSync(new URL("README.md", deploy), "utf8");
+      const documented = /```\n(mkdir -p [^`]+vm-host[.]conf[^`]+)```/.exec(readme)?.[1] ?? "";
+      await guest.ask(documented);
+      type Hosts = AnswerOf<typeof listHosts>;
+      const host = async () => (await json<Hosts>(["host", "list"])).items[0];
+      await expect.poll(host, { timeout: 120_000 }).toMatchObject({ schedulable: true, accelerator: "tcg" });
+      // Of a VM that waits: it is removed with the installation.
+      await expect.poll(async () => (await host())?.warm_vms.length, { timeout: 120_000 }).toBe(1);
+      await expect.poll(async () => (await installation.run(["image", "add", "small"])).code).toBe(0);
+      const lease = await json<AnswerOf<typeof getLease>>([
+        ...["lease", "create", "--image", "small", "--profile", "tiny", "--wait"],
+      ]);
+      expect(lease).toMatchObject({ status: "connected" });
+      const unitsOf = (vm: string) => guest.ask(`systemctl list-units --plain --no-legend 'holdfast-*${vm}*'`);
+      expect(await unitsOf(lease.vm_id ?? "")).toMatch(
+        /holdfast-[0-9a-f]{12}-\S+[.]service loaded active running/,
+      );
+      await guest.ask(`systemctl restart ${unit}`);
+      await until(isConnected);
+      await json(["lease", "terminate", lease.id]);
+      const status = async () => (await json<AnswerOf<typeof getLease>>(["lease", "show", lease.id])).status;
+      await expect.poll(status, { timeout: 60_000 }).toBe("terminated");
+      // In a container with cgroups of version 1, systemd is not told that one has become empty: it looks when it is reloaded.
+      const reloaded = () => guest.ask("systemctl daemon-reload").then(() => unitsOf(lease.vm_id ?? ""));
+      await expect.poll(reloaded, { timeout: 60_000 }).toBe("");
+      expect(await guest.ask("ls /var/lib/jenkins-qemu/*")).not.toContain(lease.vm_id);
+    },
+  );
+
   it("BM-02 removes everything of a released user, with the powers that its unit leaves it", async () => {
     const { id } = await json<Allocation>(["allocation", "create", "--node", name, "--user", "hft-bob"]);
     const left = "cp /bin/true $at/of-bob; chmod 4755 $at/of-bob; touch /dev/mqueue/of-bob";
@@ -246,6 +286,11 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
     const { code, stdout, stderr } = await guest.run("holdfast agent uninstall --remove-users");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain(`holdfast node retire ${name}`);
+    // Base images are their owner's.
+    rmSync(join(guest.root, "var/lib/jenkins-qemu/base"), { recursive: true, force: true });
+    for (const empty of ["cloud-init", "overlays", "."])
+      if (existsSync(join(guest.root, "var/lib/jenkins-qemu")))
+        rmdirSync(join(guest.root, "var/lib/jenkins-qemu", empty));
     expect(guest.files()).toEqual(untouched.files);
     expect(accounts()).toBe(untouched.accounts);
     expect(await guest.ask("systemctl list-units --all --plain --no-legend 'holdfast*'")).toBe("");

@@ -26,6 +26,11 @@ export const VmHost = z.strictObject({
   ram_free_mb: z.int().describe("In MiB; allocatable, less what leases have reserved."),
   capacity: z.strictObject({ physical: Amount, allocatable: Amount, reserved: Amount, free: Amount }),
   leases: z.int(),
+  warm_vms: z
+    .array(z.strictObject({ vm_id: Id, image_id: z.string(), vcpus: z.int(), memory_mib: z.int() }))
+    .describe(
+      "Booted ahead of leases, and paused. A lease of their image and size takes one; they give their room to others.",
+    ),
   most_vms: z.int(),
   io_pressure_percent: z.number().nullable(),
   images: z.array(

@@ -125,6 +125,21 @@ export type VmImage = z.infer<typeof VmImage>;
 export const VmCapacity = z.object({ vcpus: Whole, memory_mib: Whole, disk_mib: Whole });
 export type VmCapacity = z.infer<typeof VmCapacity>;
 
+/**
+ * A VM that was booted ahead and waits, paused, before its guest reads its seed: it belongs to no lease. A launch with its id, its
+ * image and its size takes it; with anything else it is removed, and the VM is launched from the beginning.
+ */
+const WarmVm = z.object({
+  vm_id: Id,
+  image_id: VmImageId,
+  image_sha256: VmSha256,
+  accelerator: VmAccelerator,
+  vcpus: Whole,
+  memory_mib: Whole,
+  disk_mib: Whole,
+});
+export type WarmVm = z.infer<typeof WarmVm>;
+
 /** In the heartbeats of a VM host. A change of a VM's state is reported at once, as are images that appear or change. */
 export const VmHostReport = z.object({
   qemu: z.object({ version: Reported, path: Reported }),
@@ -152,6 +167,8 @@ export const VmHostReport = z.object({
   image_sources: z.array(Text.max(500)).max(32).default([]),
   /** All of them: a VM that is not listed after its launch succeeded no longer exists. */
   vms: z.array(ReportedVm).max(512),
+  /** Not among `vms`. They give way to leases, so placement does not count them. */
+  warm_vms: z.array(WarmVm).max(64).default([]),
   /** Why no VM can be launched at all; null: it can. */
   problem: ReportedText.max(400).nullable(),
 });

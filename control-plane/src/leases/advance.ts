@@ -10,7 +10,7 @@ import type { Tx } from "../database/connect.ts";
 import type { TaskRow } from "../tasks/queries.ts";
 import { findDue, findEndedLaunches, findEndedTerminations } from "./detect.ts";
 import { followHosts } from "./follow.ts";
-import { selectTaken, selectViews } from "./hosts-view.ts";
+import { selectTaken, selectViews, withoutUsedVms } from "./hosts-view.ts";
 import { orderFetch } from "./image-orders.ts";
 import type { Advancing, LeaseTasks } from "./parts.ts";
 import { type HostView, planPlacements } from "./place.ts";
@@ -89,13 +89,13 @@ async function placeWaiting(parts: Advancing): Promise<number> {
 async function placeWaitingOf(parts: Advancing, orgId: string): Promise<number> {
   const { system, policy } = parts;
   const waiting = await selectWaiting(system, orgId, MOST_PLANNED);
-  const hosts = await selectViews(system, orgId, policy.staleAfterSeconds);
+  const hosts = await withoutUsedVms(system, await selectViews(system, orgId, policy.staleAfterSeconds));
   const { placements, fetches } = planPlacements(waiting, hosts, policy, await selectTaken(system, orgId));
   const byId = new Map(waiting.map((lease) => [lease.id, lease]));
   let placed = 0;
-  for (const { wanted, host, notChosen } of placements) {
+  for (const { wanted, ...chosen } of placements) {
     const lease = byId.get(wanted.id);
-    if (lease && (await giveTo(parts, lease, host, notChosen))) placed += 1;
+    if (lease && (await giveTo(parts, lease, chosen))) placed += 1;
   }
   for (const { wanted, host } of fetches) {
     const image = { id: wanted.imageId, sha256: wanted.imageSha256, url: wanted.imageUrl ?? null };
@@ -112,13 +112,12 @@ class NoLongerFits extends Error {}
 async function giveTo(
   { system, tasks, policy, log, onMoved }: Advancing,
   lease: WaitingLease,
-  host: HostView,
-  notChosen: readonly HostNotChosen[],
+  { host, notChosen, warmVmId }: { host: HostView; notChosen: readonly HostNotChosen[]; warmVmId?: string },
 ): Promise<boolean> {
-  const vmId = uuidv7();
+  const vmId = warmVmId ?? uuidv7();
   const placement: StoredPlacement = {
     at: new Date().toISOString(),
-    chosen: { host_id: host.id, name: host.name, message: whyChosen(host, lease) },
+    chosen: { host_id: host.id, name: host.name, message: whyChosen(host, lease, warmVmId) },
     not_chosen: notChosen.slice(0, MOST_EXPLAINED),
   };
   try {
@@ -140,9 +139,10 @@ async function giveTo(
   }
 }
 
-function whyChosen({ images, name }: HostView, { imageId }: WaitingLease): string {
-  const warm = (images.find(({ id }) => id === imageId)?.references ?? 0) > 0;
-  return warm ? `${name} has the image ${imageId} in use already.` : `${name} has the most memory left.`;
+function whyChosen({ images, name }: HostView, { imageId }: WaitingLease, warmVmId: string | undefined): string {
+  if (warmVmId !== undefined) return `${name} has booted a VM of the image ${imageId} ahead, which it gets.`;
+  const inUse = (images.find(({ id }) => id === imageId)?.references ?? 0) > 0;
+  return inUse ? `${name} has the image ${imageId} in use already.` : `${name} has the most memory left.`;
 }
 
 async function enqueueLaunch(

@@ -39,6 +39,9 @@ export function toHost(
       free: amount(free),
     },
     leases: row.leases,
+    warm_vms: (report?.warm_vms ?? []).map(({ vm_id, image_id, vcpus, memory_mib }) => ({
+      ...{ vm_id, image_id, vcpus, memory_mib },
+    })),
     most_vms: Math.min(view.mostVms, policy.mostPerHost),
     io_pressure_percent: report?.io_pressure_percent ?? null,
     images: (report?.images ?? []).map(({ id, sha256, references, fetched, problem: why }) => ({

@@ -67,6 +67,7 @@ export function toView(row: HostRow, staleAfterSeconds: number, orders: readonly
     mostVms: report?.capacity.most_vms ?? 0,
     images: report?.images ?? [],
     imageSources: report?.image_sources ?? [],
+    warm: report?.warm_vms ?? [],
     fetches: new Map(
       orders.flatMap((order) => {
         const fetch = order.node_id === row.node_id ? fetchOf(order) : undefined;
@@ -94,6 +95,18 @@ function fetchOf(order: ImageOrder): HostFetch | undefined {
 export async function selectViews(db: Queryable, orgId: string, staleAfterSeconds: number): Promise<HostView[]> {
   const orders = await selectImageOrders(db, orgId);
   return (await selectHosts(db, { orgId })).map((row) => toView(row, staleAfterSeconds, orders));
+}
+
+/** Without VMs that a lease has or had: the host reports them until its next heartbeat. A VM is in one lease only. */
+export async function withoutUsedVms(system: Queryable, hosts: readonly HostView[]): Promise<HostView[]> {
+  const reported = hosts.flatMap(({ warm }) => warm?.map(({ vm_id }) => vm_id) ?? []);
+  if (reported.length === 0) return [...hosts];
+  const used = new Set(
+    (await system<{ vm_id: string }[]>`SELECT vm_id FROM vm_leases WHERE vm_id = ANY (${reported}::uuid[])`).map(
+      ({ vm_id }) => vm_id,
+    ),
+  );
+  return hosts.map((host) => ({ ...host, warm: host.warm?.filter(({ vm_id }) => !used.has(vm_id)) ?? [] }));
 }
 
 const onHost = isOnHost();

@@ -86,6 +86,37 @@ describe("the choice", () => {
     expect(place(wantedOf(), [used, cold], situation).host?.id).toBe("cold");
   });
 
+  it("VM-02 prefers a host that has booted a VM ahead for the lease, and gives each such VM to one lease", () => {
+    const size = { vcpus: 2, memory_mib: 4096, disk_mib: 40 * 1024 };
+    const vm = {
+      vm_id: "w1",
+      image_id: image.id,
+      image_sha256: image.sha256,
+      accelerator: "kvm" as const,
+      ...size,
+    };
+    const reserved = { vcpus: 4, memoryMib: 8192, diskMib: 0 };
+    const ahead = hostOf({ id: "ahead", name: "ahead", warm: [vm], reserved });
+    const inUse = hostOf({ id: "in-use", images: [{ ...image, references: 1 }] });
+    const leases = [wantedOf({ id: "first" }), wantedOf({ id: "second" })];
+    const { placements } = planPlacements(leases, [inUse, ahead], caps, nothing);
+    expect(placements.map(({ host, warmVmId }) => [host.id, warmVmId])).toEqual([
+      ["ahead", "w1"],
+      ["in-use", undefined],
+    ]);
+    const other = (changes: Partial<typeof vm>) => hostOf({ id: "other", warm: [{ ...vm, ...changes }] });
+    for (const host of [
+      other({ image_id: "debian-12" }),
+      other({ image_sha256: "cd".repeat(32) }),
+      other({ vcpus: 1 }),
+      other({ memory_mib: 8192 }),
+      other({ disk_mib: 1024 }),
+    ])
+      expect(planPlacements([wantedOf()], [host], caps, nothing).placements[0]?.warmVmId).toBeUndefined();
+    const slow = planPlacements([wantedOf({ accelerator: "tcg" })], [ahead], caps, nothing);
+    expect(slow.placements[0]?.warmVmId).toBeUndefined();
+  });
+
   it("VM-02 keeps a host free for an older lease that lacks only room, so that smaller ones do not overtake it", () => {
     const busy = hostOf({ reserved: { vcpus: 4, memoryMib: 8192, diskMib: 0 } });
     const large = wantedOf({ id: "large", vcpus: 8, memoryMib: 16_384 });
@@ -93,6 +124,25 @@ describe("the choice", () => {
     expect(placements).toEqual([]);
     expect(waiting.map(({ notChosen }) => notChosen[0]?.reason)).toEqual(["full", "held"]);
     expect(waiting[1]?.notChosen[0]?.message).toContain("the older lease large");
+  });
+
+  it("VM-02 keeps one host free for each older lease that lacks only room, not the same one for all", () => {
+    const busy = (id: string, memoryMib: number) =>
+      hostOf({ id, name: id, reserved: { vcpus: 4, memoryMib, diskMib: 0 } });
+    const large = { vcpus: 8, memoryMib: 16_384 };
+    const leases = [
+      wantedOf({ id: "one", ...large }),
+      wantedOf({ id: "two", ...large }),
+      wantedOf({ id: "small" }),
+    ];
+    const { placements, waiting } = planPlacements(leases, [busy("a", 8192), busy("b", 9216)], caps, nothing);
+    expect(placements).toEqual([]);
+    expect(
+      waiting.at(-1)?.notChosen.map(({ host_id, message }) => [host_id, /lease (\w+),/.exec(message)?.[1]]),
+    ).toEqual([
+      ["a", "one"],
+      ["b", "two"],
+    ]);
   });
 
   it("VM-02 keeps no host for a lease that does not fit on it at all, or whose label has its limit", () => {

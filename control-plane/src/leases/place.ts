@@ -2,7 +2,7 @@
 // statement that places checks the choice again.
 
 import type { HostNotChosen, HostRefusal } from "@holdfast/contracts/endpoints/leases";
-import type { VmAccelerator, VmImage } from "@holdfast/contracts/node/vm-host";
+import type { VmAccelerator, VmImage, WarmVm } from "@holdfast/contracts/node/vm-host";
 import { isAllowedImageUrl } from "@holdfast/contracts/vm/image-sources";
 import type { Freshness } from "../nodes/presence/freshness.ts";
 
@@ -27,6 +27,8 @@ export type HostView = {
   images: readonly (Pick<VmImage, "id" | "sha256" | "problem" | "references"> & { fetched?: boolean })[];
   /** Prefixes of URLs from which it may fetch images. */
   imageSources?: readonly string[];
+  /** Booted ahead; no lease has had them. */
+  warm?: readonly WarmVm[];
   /** By image: a fetch that is outstanding, or that failed and is not repeated yet. */
   fetches?: ReadonlyMap<string, HostFetch>;
   /** By leases that have not ended. */
@@ -129,7 +131,21 @@ export type Placed =
       fetchOn: HostView | undefined;
     };
 
-/** Among the hosts that can take it: one that has the image in use, then the one with the most memory left. */
+/** The VM that was booted ahead, on this host, which this lease can take. The host itself compares everything again. */
+function warmVmFor({ warm, accelerator }: HostView, wanted: WantedVm): WarmVm | undefined {
+  const needed = wanted.accelerator ?? accelerator;
+  return warm?.find(
+    (vm) =>
+      vm.image_id === wanted.imageId &&
+      vm.image_sha256 === wanted.imageSha256 &&
+      vm.vcpus === wanted.vcpus &&
+      vm.memory_mib === wanted.memoryMib &&
+      vm.disk_mib >= wanted.diskGib * 1024 &&
+      vm.accelerator === needed,
+  );
+}
+
+/** Among the hosts that can take it: one that has booted a VM for it, then one that has the image in use, then the one with the most memory left. */
 export function place(wanted: WantedVm, hosts: readonly HostView[], situation: Situation): Placed {
   const judged = hosts.map((host) => ({ host, reason: whyNot(host, wanted, situation) }));
   const able = judged.filter(({ reason }) => reason === undefined).map(({ host }) => host);
@@ -159,7 +175,7 @@ function whereToFetch(
 }
 
 export type Plan = {
-  placements: { wanted: WantedVm; host: HostView; notChosen: HostNotChosen[] }[];
+  placements: { wanted: WantedVm; host: HostView; notChosen: HostNotChosen[]; warmVmId?: string }[];
   waiting: { wanted: WantedVm; notChosen: HostNotChosen[] }[];
   /** Images that hosts are to fetch. */
   fetches: { wanted: WantedVm; host: HostView }[];
@@ -192,9 +208,11 @@ export function planPlacements(
       continue;
     }
     const { host, notChosen } = chosen;
-    plan.placements.push({ wanted, host, notChosen });
+    const taken = warmVmFor(host, wanted);
+    plan.placements.push({ wanted, host, notChosen, ...(taken && { warmVmId: taken.vm_id }) });
     const reserved = add(host.reserved, shareOf(wanted));
-    current.set(host.id, { ...host, reserved, leases: host.leases + 1 });
+    const warm = host.warm?.filter((vm) => vm !== taken) ?? [];
+    current.set(host.id, { ...host, reserved, warm, leases: host.leases + 1 });
     total += 1;
     const label = wanted.label === null ? undefined : labels.get(wanted.label);
     if (label) label.used += 1;
@@ -208,9 +226,10 @@ function withFetch(host: HostView, imageId: string): HostView {
 }
 
 function compare(a: HostView, b: HostView, wanted: WantedVm): number {
-  const warm = (host: HostView) =>
+  const inUse = (host: HostView) =>
     Number((host.images.find(({ id }) => id === wanted.imageId)?.references ?? 0) > 0);
-  return warm(b) - warm(a) || roomiest(a, b);
+  const booted = (host: HostView) => Number(warmVmFor(host, wanted) !== undefined);
+  return booted(b) - booted(a) || inUse(b) - inUse(a) || roomiest(a, b);
 }
 
 function roomiest(a: HostView, b: HostView): number {
@@ -309,7 +328,8 @@ const messages: Record<HostRefusal, (host: HostView, wanted: WantedVm, situation
       `the lease needs ${sizes(shareOf(wanted))}. Wait until a lease on it ends.`
     );
   },
-  not_best: () => "It could have taken the lease; another host has the image in use, or more memory left.",
+  not_best: () =>
+    "It could have taken the lease; another host has a VM booted ahead, the image in use, or more memory left.",
 };
 
 const short = (sha256: string | null | undefined) => `${(sha256 ?? "unknown").slice(0, 12)}…`;

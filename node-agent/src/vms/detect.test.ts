@@ -48,6 +48,23 @@ describe("a host runs VMs", () => {
     expect(detect({ NODE_AGENT_NETWORK_BACKEND: "user" }, { capabilities }).problem).toBeUndefined();
   });
 
+  it("VM-03 ahead of leases only as its owner lists them", () => {
+    expect(detect({ HOLDFAST_VM_HOST: "on" }).setup?.warm).toEqual([]);
+    const env = { HOLDFAST_VM_HOST: "on", HOLDFAST_VM_WARM: "debian-12:small=2  tools:tiny=1" };
+    expect(detect(env).setup?.warm).toEqual([
+      { imageId: "debian-12", profile: "small", count: 2 },
+      { imageId: "tools", profile: "tiny", count: 1 },
+    ]);
+    for (const wrong of [
+      "debian-12",
+      "debian-12:huge=1",
+      "../x:tiny=1",
+      "a:tiny=1 a:tiny=2",
+      "a:tiny=60 b:tiny=5",
+    ])
+      expect(() => detect({ ...env, HOLDFAST_VM_WARM: wrong }), wrong).toThrow("HOLDFAST_VM_WARM");
+  });
+
   it("VM-03 one at a time on a tap of its own", () => {
     expect(detect({ NODE_AGENT_NETWORK_BACKEND: "tap" }).setup?.mostVms).toBe(1);
   });

@@ -57,6 +57,7 @@ export function detectVmHost(
       },
       mostVms: settings.vmNetwork === "tap" ? 1 : settings.vmMost,
       serialBytes: settings.vmSerialKib * 1024,
+      warm: settings.vmWarm,
       imageSources: settings.vmImageSources,
     },
   };

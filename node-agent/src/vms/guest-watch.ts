@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
+import { SEED_NODE } from "../drivers/qemu/command.ts";
 import type { VmFiles } from "../drivers/qemu/driver.ts";
 import { connectQmp, type Qmp, type QmpEvent } from "../drivers/qemu/qmp.ts";
 import { connectTo } from "../drivers/qemu/unix-socket.ts";
@@ -12,6 +13,8 @@ import { answerLine, LONGEST_LINE } from "./handshake.ts";
 import type { GuestRecord } from "./record.generated.ts";
 
 export type GuestWatch = {
+  /** Lets a paused VM go on. Rejects if QEMU does not. */
+  resume(): Promise<void>;
   /** Asks the guest to shut down; resolves when it was asked. */
   powerDown(): Promise<void>;
   /** Sends a line to the guest. False: it is not connected. */
@@ -20,6 +23,8 @@ export type GuestWatch = {
 };
 
 const RETRY_MS = 200;
+/** Of QMP's `query-block`. */
+type Device = { "io-status"?: string; inserted?: { "node-name"?: string } };
 
 export function watchGuest(options: {
   files: Pick<VmFiles, "qmp" | "channel">;
@@ -31,6 +36,8 @@ export function watchGuest(options: {
   now: () => number;
   /** Called with every line of a guest that has connected before, except for those of the handshake. */
   onLine: (line: string) => void;
+  /** Called when the VM is paused because its guest has read its seed. */
+  onPaused: () => void;
   /** Called once, when the process is gone. */
   onGone: (why: "guest_off" | "process_gone") => void;
   log: (message: string, error: unknown) => void;
@@ -53,11 +60,19 @@ export function watchGuest(options: {
   };
   const onEvent = ({ name, data }: QmpEvent) => {
     if (name === "SHUTDOWN") shutDown = true;
+    if (name === "STOP") void lookForPause();
     if (name !== "VSERPORT_CHANGE" || data["open"] !== false) return;
     welcomed = false;
     const record = options.record();
     if (record.connected_at !== null && record.disconnected_at === null)
       save({ ...record, disconnected_at: options.now() });
+  };
+
+  /** The end of the disk that overlays are on stops a VM as well. */
+  const lookForPause = async () => {
+    const devices = (await qmp?.execute("query-block").catch(() => [])) as Device[] | undefined;
+    const seed = devices?.find(({ inserted }) => inserted?.["node-name"] === SEED_NODE);
+    if (!stopped && seed?.["io-status"] === "failed") options.onPaused();
   };
 
   const onLine = (socket: Socket, line: string) => {
@@ -91,6 +106,7 @@ export function watchGuest(options: {
       try {
         qmp = await connectQmp(files.qmp, { onEvent, onClose: closed.resolve });
         if (stopped) return qmp.close();
+        void lookForPause();
         await listen(closed.resolve);
         await closed.promise;
       } catch (error) {
@@ -111,6 +127,10 @@ export function watchGuest(options: {
       if (!welcomed || !channel?.writable) return false;
       channel.write(`${line}\n`);
       return true;
+    },
+    async resume() {
+      if (!qmp) throw new Error("no connection to QEMU");
+      await qmp.execute("cont");
     },
     async powerDown() {
       await qmp?.execute("system_powerdown");

@@ -4,6 +4,7 @@ import type { VmAccelerator, VmNetworkBackend } from "@holdfast/contracts/node/v
 import type { VmDriver } from "../drivers/qemu/driver.ts";
 import type { Log } from "../log.ts";
 import type { CapacityLimits } from "./capacity.ts";
+import type { WarmWish } from "./warm-pool.ts";
 
 /** Where programs are looked for, relative to the root of the host. */
 export const programDirectories = ["usr/local/bin", "usr/bin", "usr/local/sbin", "usr/sbin", "bin"];
@@ -20,6 +21,8 @@ export type VmHostSetup = {
   limits: CapacityLimits;
   mostVms: number;
   serialBytes: number;
+  /** Which VMs are booted ahead of leases. */
+  warm: readonly WarmWish[];
   /** Prefixes of URLs that images may be fetched from. */
   imageSources: readonly string[];
   qemu: { version: string; path: string };

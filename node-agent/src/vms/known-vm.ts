@@ -13,6 +13,8 @@ export type KnownVm = {
   process?: ProcessIdentity;
   watch?: GuestWatch;
   timer?: NodeJS.Timeout;
+  /** Of a warm VM: its guest has booted as far as it can without its seed. */
+  isPaused?: boolean;
   /** The end of its serial console, kept when its files are removed. */
   tail: string;
   /** Called when a command in the guest has written something or ended, and when the VM ends. */

@@ -14,7 +14,7 @@ import type { VmDriver, VmFiles, VmNetwork, VmTag } from "../drivers/qemu/driver
 import { digestOf } from "./handshake.ts";
 import type { GuestRecord, VmRecord } from "./record.generated.ts";
 import { readProcess } from "./records.ts";
-import { seedImage } from "./seed.ts";
+import { blankSeed, seedImage, WARM_PAUSES_AT } from "./seed.ts";
 
 export type LaunchContext = {
   driver: VmDriver;
@@ -128,19 +128,26 @@ export const launchPhases: readonly Phase<LaunchContext, any>[] = [
   }),
 ];
 
+const nobody: GuestRecord = {
+  ...{ seed_sha256: null, session_sha256: null, connected_at: null, disconnected_at: null },
+};
+export const newSecret = () => randomBytes(32).toString("base64url");
+/** Of a guest that finds this secret in its seed. */
+export const guestWith = (secret: string): GuestRecord => ({ ...nobody, seed_sha256: digestOf(secret) });
+
 /** The directory gets its name when it is complete, tag included, so nothing without a tag is ever in its place. */
 async function writeSeed(context: LaunchContext, { directory, building, ...tag }: SeedPlan): Promise<void> {
   if (carriesTag(directory, tag)) return;
   if (existsSync(directory)) throw new TaskFailed("vm_exists", `${directory} exists and is not Holdfast's.`);
   rmSync(building, { recursive: true, force: true });
   mkdirSync(building, { recursive: true, mode: 0o700 });
-  const secret = randomBytes(32).toString("base64url");
-  const guest: GuestRecord = {
-    ...{ seed_sha256: digestOf(secret), session_sha256: null, connected_at: null, disconnected_at: null },
-  };
+  const { record, wanted } = launchOf(context);
+  const secret = newSecret();
+  const guest = record.warm ? nobody : guestWith(secret);
   writeFileSync(join(building, TAG_FILE), tagOf(tag.hostTag, tag.vmId), { mode: 0o600 });
   writeFileDurably(join(building, "guest.json"), JSON.stringify(guest), 0o600);
-  writeFileSync(join(building, "seed.iso"), seedImage(launchOf(context).wanted, secret), { mode: 0o600 });
+  const seed = record.warm ? blankSeed() : seedImage(wanted, secret);
+  writeFileSync(join(building, "seed.iso"), seed, { mode: 0o600 });
   renameSync(building, directory);
 }
 
@@ -157,6 +164,7 @@ async function startProcess(context: LaunchContext, tag: VmTag): Promise<void> {
     ...{ accelerator: record.accelerator, vcpus: record.vcpus, memoryMib: record.memory_mib },
     mac: macOf(record.vm_id),
     network: networkOf(record, tap),
+    pausesAt: record.warm ? WARM_PAUSES_AT : undefined,
   });
   verifyBase(process);
   const text = JSON.stringify({ pid: process.pid, start_ticks: process.startTicks });

@@ -15,6 +15,8 @@ import { readGuest, readProcess, readVmRecord, serialTail, writeGuest } from "./
 
 export type Lifetimes = {
   watch(vm: KnownVm, process: ProcessIdentity): void;
+  /** The life of a VM that is watched already. */
+  begin(vm: KnownVm): void;
   /** Anew, after the clock was moved. */
   schedule(vm: KnownVm): void;
   /** Rejects if something of the VM is left. */
@@ -31,7 +33,7 @@ const MOST_TIMER_MS = 2 ** 31 - 1;
 const RECONNECT_SECONDS = 30;
 
 /** VMs with a record: complete ones, and those that a crash cut short. */
-function recordedVms(stateDir: string): string[] {
+export function recordedVms(stateDir: string): string[] {
   return recordedOperations(stateDir).flatMap((operation) => /^vm-(.+)$/.exec(operation)?.[1] ?? []);
 }
 
@@ -79,9 +81,19 @@ export function createLifetimes(
         }
         for (const listener of [...vm.listeners]) listener();
       },
+      onPaused: () => {
+        if (vm.record.warm !== true) return;
+        vm.isPaused = true;
+        onChange();
+      },
       onGone: (why) => void end(vm, why).catch(() => undefined),
       log: (message, error) => log.debug(message, { vm_id: vmId, error: (error as Error).message }),
     });
+    schedule(vm);
+    onChange();
+  };
+  const begin = (vm: KnownVm) => {
+    vm.state = "running";
     schedule(vm);
     onChange();
   };
@@ -110,6 +122,8 @@ export function createLifetimes(
       throw error;
     }
     vm.state = "ended";
+    // No lease and no task knows of it.
+    if (vm.record.warm) vms.delete(vmId);
     onChange();
   };
 
@@ -153,7 +167,7 @@ export function createLifetimes(
   };
 
   return {
-    ...{ watch, schedule, end, keepConnected },
+    ...{ watch, begin, schedule, end, keepConnected },
     async adoptAll() {
       removeUnfinishedWrites(stateDir);
       for (const vmId of recordedVms(stateDir))

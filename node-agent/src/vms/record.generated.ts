@@ -60,6 +60,7 @@ export const VmRecord: check.Check<VmRecord> = check.of(check.strictObject({
     "Invalid option: expected one of \"user\"|\"bridge\"|\"tap\"",
   ),
   uplink: check.optional(check.boolean()),
+  warm: check.optional(check.boolean()),
   ttl_seconds: shared2,
   connect_within_seconds: shared3,
   disconnect_grace_seconds: shared3,

@@ -23,6 +23,8 @@ export const VmRecord = z.strictObject({
   network: z.enum(["user", "bridge", "tap"]),
   /** Whether it has a way out of its namespace. Records of older agents lack it: their VMs have none. */
   uplink: z.boolean().optional(),
+  /** It was booted ahead and belongs to no lease; a lease that takes it has a record without this. */
+  warm: z.boolean().optional(),
   ttl_seconds: Seconds,
   connect_within_seconds: Seconds.nullable(),
   disconnect_grace_seconds: Seconds.nullable(),

@@ -3,13 +3,21 @@
 import { readFileSync, statfsSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { dirname } from "node:path";
-import type { ReportedVm, VmCapacity, VmHostReport, VmImage, VmState } from "@holdfast/contracts/node/vm-host";
+import type {
+  ReportedVm,
+  VmCapacity,
+  VmHostReport,
+  VmImage,
+  VmState,
+  WarmVm,
+} from "@holdfast/contracts/node/vm-host";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { ProbedAccelerators, VmHostSetup } from "./host-setup.ts";
 import type { KnownVm } from "./known-vm.ts";
 
 const MIB = 1024 ** 2;
 const MOST_REPORTED = 512;
+const MOST_WARM = 64;
 
 export function reportOf(known: {
   setup: VmHostSetup;
@@ -31,8 +39,22 @@ export function reportOf(known: {
     io_pressure_percent: ioPressure(),
     images: known.images,
     image_sources: [...setup.imageSources],
-    vms: known.vms.slice(0, MOST_REPORTED).map(reportedVm),
+    vms: known.vms
+      .filter(({ record }) => !record.warm)
+      .slice(0, MOST_REPORTED)
+      .map(reportedVm),
+    warm_vms: known.vms.filter(isWaiting).slice(0, MOST_WARM).map(warmVm),
     problem: known.problem,
+  };
+}
+
+const isWaiting = ({ record, state, isPaused }: KnownVm) =>
+  record.warm === true && state === "running" && isPaused === true;
+
+function warmVm({ record }: KnownVm): WarmVm {
+  const { vm_id, vcpus, memory_mib, disk_mib, accelerator, image } = record;
+  return {
+    ...{ vm_id, vcpus, memory_mib, disk_mib, accelerator, image_id: image.id, image_sha256: image.sha256 },
   };
 }
 

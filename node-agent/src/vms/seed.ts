@@ -3,22 +3,48 @@
 
 import type { VmLaunch } from "@holdfast/contracts/node/vm-host";
 import { CHANNEL_NAME } from "../drivers/qemu/command.ts";
-import { isoImage } from "../drivers/qemu/iso9660.ts";
+import { type IsoLayout, isoImage, SECTOR } from "../drivers/qemu/iso9660.ts";
 
 const SEED_VOLUME = "cidata";
 
-export function seedImage(wanted: Pick<VmLaunch, "vm_id" | "hostname" | "user_data">, secret: string): Buffer {
-  return isoImage(SEED_VOLUME, {
-    "meta-data": `instance-id: ${wanted.vm_id}\nlocal-hostname: ${wanted.hostname}\n`,
-    "user-data": wanted.user_data,
-    "vendor-data": connectScript(secret),
-  });
+type Wanted = Pick<VmLaunch, "vm_id" | "hostname" | "user_data">;
+
+export function seedImage(wanted: Wanted, secret: string): Buffer {
+  return isoImage(SEED_VOLUME, filesOf(wanted, connectScript(secret)));
+}
+
+const filesOf = ({ vm_id, hostname, user_data }: Wanted, vendorData: string) => ({
+  "meta-data": `instance-id: ${vm_id}\nlocal-hostname: ${hostname}\n`,
+  "user-data": user_data,
+  "vendor-data": vendorData,
+});
+
+/**
+ * Of the seed of a warm VM. Its guest looks for the volume while it boots, and is paused when it reads the root directory, which is
+ * far from everything that is read before, also by reading ahead, and from the end, where file systems are looked for, too. All that
+ * comes before the root directory is the same whatever the seed contains, and nothing behind it has been read.
+ */
+const WARM_LAYOUT: IsoLayout = { rootAt: (1024 * 1024) / SECTOR, sectors: (2 * 1024 * 1024) / SECTOR };
+
+/** In the unit of QEMU's block layer, which is 512 bytes. */
+export const WARM_PAUSES_AT = (WARM_LAYOUT.rootAt * SECTOR) / 512;
+
+/** A volume with the right name and nothing in it: a guest that read it nevertheless would find neither user data nor a secret. */
+export function blankSeed(): Buffer {
+  return isoImage(SEED_VOLUME, {}, WARM_LAYOUT).fill(0, WARM_LAYOUT.rootAt * SECTOR);
+}
+
+/** As large as the blank one. The clock of the guest stood still while it was paused. */
+export function warmSeed(wanted: Wanted, secret: string, now: Date): Buffer {
+  const seconds = Math.floor(now.getTime() / 1000);
+  const setClock = `[ "$(date +%s)" -ge ${seconds} ] || date -u -s @${seconds} > /dev/null 2>&1\n`;
+  return isoImage(SEED_VOLUME, filesOf(wanted, connectScript(secret, setClock)), WARM_LAYOUT);
 }
 
 /** Needs nothing but a POSIX shell. The secret is in variables only: arguments are visible to every user of the guest. */
-function connectScript(secret: string): string {
+function connectScript(secret: string, first = ""): string {
   return `#!/bin/sh
-# Connects this guest with the agent of its host.
+${first}# Connects this guest with the agent of its host.
 port() {
   for found in /sys/class/virtio-ports/*; do
     read -r name 2>/dev/null < "$found/name" || continue

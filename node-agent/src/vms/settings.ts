@@ -1,7 +1,9 @@
 // Settings of a VM host. Most have an alias of the runbook for Jenkins hosts, whose env file the agent's service reads.
 
 import { parseImageUrl } from "@holdfast/contracts/vm/image-sources";
+import { vmProfiles } from "@holdfast/contracts/vm/profiles";
 import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
+import type { WarmWish } from "./warm-pool.ts";
 
 const interfaceName = {
   allowed: "the name of a network interface",
@@ -14,6 +16,22 @@ const imageSources = {
     return list.length <= 32 && list.every((part) => part.length <= 500 && parseImageUrl(part)) ? list : undefined;
   },
 };
+const MOST_WARM = 64;
+const warmVms = {
+  allowed: `<image>:<profile>=<count>, separated by spaces, ${MOST_WARM} VMs in all; profiles are ${vmProfiles.join(", ")}`,
+  parse: (text: string) => {
+    const wishes = text.split(/\s+/).flatMap((part) => (part === "" ? [] : [parseWarm(part)]));
+    const known = wishes.filter((wish) => wish !== undefined);
+    const isOnce = new Set(known.map(({ imageId, profile }) => `${imageId}:${profile}`)).size === known.length;
+    const isFew = known.reduce((sum, { count }) => sum + count, 0) <= MOST_WARM;
+    return known.length === wishes.length && isOnce && isFew ? known : undefined;
+  },
+};
+function parseWarm(text: string): WarmWish | undefined {
+  const [, imageId = "", name, digits] = /^([a-z0-9][a-z0-9._-]{0,63}):([a-z]+)=([0-9]{1,2})$/.exec(text) ?? [];
+  const profile = vmProfiles.find((one) => one === name);
+  return profile && { imageId, profile, count: Number(digits) };
+}
 const ROOT = "/var/lib/jenkins-qemu";
 
 export const vmSettings = {
@@ -79,6 +97,12 @@ export const vmSettings = {
     env: "HOLDFAST_VM_MOST",
     default: 64,
     help: "Highest number of VMs at a time.",
+  }),
+  vmWarm: setting(warmVms, {
+    env: "HOLDFAST_VM_WARM",
+    default: [] as WarmWish[],
+    defaultText: "none",
+    help: "VMs that are booted ahead of leases and wait, paused: debian-12:small=2 keeps two of that image and profile. They use memory, and give it to leases that need it.",
   }),
   vmSerialKib: setting(integer({ min: 64, max: 65_536 }), {
     env: "HOLDFAST_VM_SERIAL_LOG_KIB",

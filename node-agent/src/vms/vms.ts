@@ -3,13 +3,11 @@
 
 import { existsSync } from "node:fs";
 import type { LaunchedVm, TerminatedVm, VmHostReport, VmStray } from "@holdfast/contracts/node/vm-host";
-import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
+import { isAlive } from "@holdfast/kit/processes";
 import { TaskFailed, type Vms } from "@holdfast/tasks/executor";
-import { runPhases } from "@holdfast/tasks/phases/phases";
-import { type Admitted, admit } from "./admit.ts";
 import { allocatable, freeOf } from "./capacity.ts";
 import { awaitOutput, startCommand } from "./commands.ts";
-import { createHostImages, type HostImages } from "./host-images.ts";
+import { createHostImages } from "./host-images.ts";
 import {
   networkProblem,
   type ProbedAccelerators,
@@ -17,15 +15,16 @@ import {
   type VmHostOptions,
   type VmHostSetup,
 } from "./host-setup.ts";
-import { type KnownVm, launchingVm } from "./known-vm.ts";
-import { filesOf, type LaunchContext, launchPhases } from "./launch-phases.ts";
-import { createLifetimes, storeOf } from "./lifetime.ts";
-import type { GuestRecord } from "./record.generated.ts";
-import { hostTagIn, readGuest, readProcess } from "./records.ts";
+import type { KnownVm } from "./known-vm.ts";
+import { filesOf, type LaunchContext } from "./launch-phases.ts";
+import { createLaunches } from "./launches.ts";
+import { createLifetimes } from "./lifetime.ts";
+import { hostTagIn } from "./records.ts";
 import { physicalCapacity, reportOf } from "./report.ts";
 import { serialPorts } from "./serial.ts";
 import { findStrays } from "./strays.ts";
 import { withUserData } from "./user-data.ts";
+import { createWarmPool } from "./warm-pool.ts";
 
 export type VmHost = Vms & {
   report(): VmHostReport;
@@ -37,12 +36,15 @@ export type VmHost = Vms & {
   stop(): void;
 };
 
-type Launch = Parameters<Vms["launch"]>[0];
-
 const CHECK_MS = 60_000;
 
-export function createVmHost(options: VmHostOptions): VmHost {
-  const { driver, setup, stateDir, log, onChange } = options;
+export function createVmHost(given: VmHostOptions): VmHost {
+  const onChange = () => {
+    given.onChange();
+    if (isReady && !stopped) void pool.keep();
+  };
+  const options: VmHostOptions = { ...given, onChange };
+  const { driver, setup, stateDir, log } = options;
   const hostTag = hostTagIn(stateDir);
   const vms = new Map<string, KnownVm>();
   const context: LaunchContext = { driver, directories: setup.directories, serialBytes: setup.serialBytes };
@@ -50,24 +52,40 @@ export function createVmHost(options: VmHostOptions): VmHost {
   const physical = physicalCapacity(setup.directories.overlays);
   const all = allocatable(physical, setup.limits);
   const ready = Promise.withResolvers<void>();
-  const references = (id: string) => living().filter(({ record }) => record.image.id === id).length;
+  // A warm VM does not keep an image: it goes with it.
+  const references = (id: string) =>
+    living().filter(({ record }) => record.image.id === id && !record.warm).length;
   const images = createHostImages({ ...options, references, ready: ready.promise });
   let accelerators: ProbedAccelerators | undefined;
   let checks: NodeJS.Timeout | undefined;
+  let isReady = false;
   let stopped = false;
 
   const living = () => [...vms.values()].filter(({ state }) => state !== "ended");
-  const free = () =>
-    freeOf(
-      all,
-      living().map(({ record }) => record),
-    );
+  const freeBut = (but: KnownVm | undefined) => {
+    const records = living().flatMap((vm) => (vm === but ? [] : vm.record));
+    return { count: records.length, free: freeOf(all, records) };
+  };
   const filesOfVm = (vmId: string) => filesOf(setup.directories, { hostTag, vmId });
   const strays = (remove: boolean) =>
     findStrays({ ...{ driver, directories: setup.directories, hostTag, remove }, known: new Set(vms.keys()) });
   const launchedOf = ({ record, process }: KnownVm): LaunchedVm => ({
     ...{ vm_id: record.vm_id, pid: process?.pid ?? 0, accelerator: record.accelerator, network: record.network },
     serial_log: filesOfVm(record.vm_id).serialLog,
+  });
+
+  const launches = createLaunches({
+    ...{ ...options, vms, hostTag, context, images, lifetimes, free: freeBut },
+    accelerators: () => accelerators,
+  });
+  const pool = createWarmPool({
+    ...{ wishes: setup.warm, images: images.report, boot: launches.boot, now: options.now, log },
+    warm: () => living().filter(({ record, state }) => record.warm && state !== "terminating"),
+    isCurrent: ({ network, uplink, accelerator }) =>
+      network === setup.network.backend &&
+      uplink === (network === "user" && setup.network.uplink) &&
+      accelerator === accelerators?.selected,
+    end: (vm) => lifetimes.end(vm, "terminated"),
   });
 
   const present = (vmId: string): KnownVm => {
@@ -84,31 +102,7 @@ export function createVmHost(options: VmHostOptions): VmHost {
     for (const vm of living()) await lifetimes.keepConnected(vm);
     for (const { action, kind, name, why } of await strays(true))
       if (action === "removed") log.warn("removed what no VM had", { kind, name, why });
-  };
-
-  const launch = async (task: Launch): Promise<LaunchedVm> => {
-    await ready.promise;
-    const { wanted, taskId } = task;
-    const admitted = await admit(wanted, {
-      ...{ setup, accelerators, images, task_id: taskId, host_tag: hostTag, boot_id: options.bootId },
-      began_at: options.now(),
-      present: () => ({ exists: vms.has(wanted.vm_id), count: living().length, free: free() }),
-    });
-    const vm = launchingVm(admitted.record);
-    vms.set(wanted.vm_id, vm);
-    onChange();
-    try {
-      const { process, guest } = await makeVm({ ...options, context, images }, admitted, task);
-      vm.guest = guest ?? vm.guest;
-      lifetimes.watch(vm, process);
-      return launchedOf(vm);
-    } catch (error) {
-      // What could not be undone is on record: the next check removes it.
-      if (storeOf(stateDir, wanted.vm_id).read()) vm.state = "terminating";
-      else vms.delete(wanted.vm_id);
-      onChange();
-      throw error;
-    }
+    if (isReady) await pool.keep();
   };
 
   const report = () =>
@@ -117,7 +111,7 @@ export function createVmHost(options: VmHostOptions): VmHost {
         setup,
         physical,
         allocatable: all,
-        free: free(),
+        free: freeBut(undefined).free,
         vms: [...vms.values()],
         problem: problemOf(accelerators, setup),
         accelerators,
@@ -126,7 +120,11 @@ export function createVmHost(options: VmHostOptions): VmHost {
     });
 
   return {
-    launch: async (task) => launch({ ...task, wanted: await withUserData(task.wanted, options.takeUserData) }),
+    async launch(task) {
+      const wanted = await withUserData(task.wanted, options.takeUserData);
+      await ready.promise;
+      return launchedOf(await pool.during(() => launches.launch({ ...task, wanted }, pool)));
+    },
     report,
     ...{ fetchImage: images.fetchImage, removeImage: images.removeImage },
     async recover(taskId) {
@@ -156,7 +154,8 @@ export function createVmHost(options: VmHostOptions): VmHost {
       await ready.promise;
       const found: VmStray[] = [];
       for (const vm of living()) {
-        const isStray = vm.state === "running" && expected !== null && !expected.includes(vm.record.vm_id);
+        const isStray =
+          vm.state === "running" && !vm.record.warm && expected !== null && !expected.includes(vm.record.vm_id);
         if (isStray) found.push(await withoutLease(vm, remove, lifetimes.end));
       }
       found.push(...(await strays(remove)));
@@ -170,6 +169,7 @@ export function createVmHost(options: VmHostOptions): VmHost {
       if (stopped) return;
       checks = setInterval(() => void check().catch(() => undefined), CHECK_MS).unref();
       await check();
+      isReady = true;
       onChange();
     },
     checkDeadlines: () => {
@@ -181,39 +181,6 @@ export function createVmHost(options: VmHostOptions): VmHost {
       lifetimes.stop();
     },
   };
-}
-
-/** Makes the parts of a VM in phases. Rejects when they are undone, or on record for the next check. */
-async function makeVm(
-  {
-    driver,
-    setup,
-    stateDir,
-    log,
-    context,
-    images,
-  }: VmHostOptions & { context: LaunchContext; images: HostImages },
-  { record, image }: Admitted,
-  { wanted, enter }: Launch,
-): Promise<{ process: ProcessIdentity; guest: GuestRecord | undefined }> {
-  const verifyBase = (process: ProcessIdentity) => {
-    images.verifyUnchanged(image);
-    if (!driver.hasOpen(process, image))
-      throw new TaskFailed("vm_image_changed", `${image.path} was replaced while a VM was launched from it.`);
-  };
-  await runPhases({
-    phases: launchPhases,
-    context: { ...context, launch: { record, wanted, interface: setup.network.interface, verifyBase } },
-    store: storeOf(stateDir, record.vm_id),
-    enter: (phase) => {
-      log.info("launching a VM", { vm_id: record.vm_id, stage: phase.replaceAll("_", "-") });
-      enter(phase);
-    },
-  });
-  const { directory } = filesOf(setup.directories, { hostTag: record.host_tag, vmId: record.vm_id });
-  const process = readProcess(directory);
-  if (!process) throw new TaskFailed("vm_qemu_failed", "QEMU is gone.");
-  return { process, guest: readGuest(directory) };
 }
 
 function problemOf(accelerators: ProbedAccelerators | undefined, { network }: VmHostSetup): string | null {
@@ -229,7 +196,7 @@ async function terminateVm(
 ): Promise<TerminatedVm> {
   const { process } = vm;
   const existed = vm.state !== "ended";
-  if (vm.state === "running" && process && graceMs > 0) {
+  if (vm.state === "running" && process && graceMs > 0 && !vm.record.warm) {
     enter("powering_down");
     await vm.watch?.powerDown().catch(() => undefined);
     // Not a child of this process, if it was adopted: there is no event to wait for.

@@ -8,12 +8,20 @@ import { uptime } from "node:os";
 import type { VmLaunch } from "@holdfast/contracts/node/vm-host";
 import type { VmPlace } from "./vm-host.ts";
 
-const { place, wanted, die, taskId } = JSON.parse(process.argv[2] ?? "") as {
+const {
+  place,
+  wanted,
+  die,
+  taskId,
+  adopts = 0,
+} = JSON.parse(process.argv[2] ?? "") as {
   place: VmPlace;
   wanted: VmLaunch;
   /** The how manieth change of the journal; undefined: it dies when the launch is complete. */
   die?: { change: number; when: "before" | "after" };
   taskId?: string;
+  /** How many VMs that were booted ahead an earlier agent has left. */
+  adopts?: number;
 };
 const kill = () => process.kill(process.pid, "SIGKILL");
 
@@ -46,6 +54,8 @@ const host = createVmHost({
   takeUserData: async () => null,
 });
 await host.start();
+// What was booted ahead is seen to be paused a moment after it was adopted.
+while (host.report().warm_vms.length < adopts) await new Promise((resolve) => setTimeout(resolve, 20));
 const unstopped = { enter: () => undefined, signal: new AbortController().signal };
 await host.launch({ taskId: taskId ?? randomUUID(), wanted, ...unstopped });
 if (!die) kill();

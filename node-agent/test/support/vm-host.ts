@@ -46,6 +46,7 @@ export function vmPlace(changes: Partial<VmHostSetup> = {}): VmPlace {
     limits: { vcpus: 16, memoryMib: 4096 },
     mostVms: 8,
     serialBytes: 256 * 1024,
+    warm: [],
     imageSources: [],
     qemu: { version: "test", path: "/usr/bin/qemu-system-x86_64" },
     ...changes,

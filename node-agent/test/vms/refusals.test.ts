@@ -1,7 +1,7 @@
 // Launches that must not succeed, on a real QEMU that boots nothing, and agents that die in the middle of one. Nothing is left of
 // any of them.
 
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import {
   appendFileSync,
@@ -14,12 +14,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { VmLaunch } from "@holdfast/contracts/node/vm-host";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacksVms } from "../../../scripts/facilities.mjs";
 import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 import type { VmDriver } from "../../src/drivers/qemu/driver.ts";
+import { launchAndDie } from "../support/dying-launch.ts";
 import { type Guard, guard } from "../support/guarded-place.ts";
 import { smallFileSystem } from "../support/small-file-system.ts";
 import {
@@ -170,14 +170,6 @@ describe.skipIf(lacksVms())("a launch is refused, and leaves nothing,", () => {
     }
   });
 });
-
-const dying = fileURLToPath(new URL("../support/launch-and-die.ts", import.meta.url));
-function launchAndDie(argument: object): Promise<NodeJS.Signals | null> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [dying, JSON.stringify(argument)], { stdio: "inherit" });
-    child.once("exit", (_code, signal) => resolve(signal));
-  });
-}
 
 /** Without an address and without a way out. */
 function newBridge(): string {

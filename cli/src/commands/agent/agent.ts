@@ -1,4 +1,4 @@
-// holdfast agent join, run, diagnose, preflight, bundle: commands for a host that is, or becomes, a node; and connect and sandbox, for one that runs steps.
+// holdfast agent join, run, diagnose, preflight, bundle, remove-vms: commands for a host that is, or becomes, a node; and connect and sandbox, for one that runs steps.
 
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
@@ -11,6 +11,7 @@ import { readAllInput } from "../../prompt.ts";
 import { addBundle } from "./bundle.ts";
 import { addConnect } from "./connect.ts";
 import { addPreflight } from "./preflight.ts";
+import { addRemoveVms } from "./remove-vms.ts";
 import { addSandbox } from "./sandbox.ts";
 
 type JoinOptions = { token?: string; api?: string; name?: string; force?: boolean; json?: boolean };
@@ -44,6 +45,7 @@ export function agentCommand(): Command {
     .action(diagnose);
   addPreflight(agent);
   addBundle(agent);
+  addRemoveVms(agent);
   addConnect(agent);
   addSandbox(agent);
   return agent;

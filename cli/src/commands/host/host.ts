@@ -122,6 +122,10 @@ function describeHost(host: VmHost): string {
     ["disk", amount("disk_mib", mib)],
     ["I/O pressure", host.io_pressure_percent === null ? null : `${host.io_pressure_percent} % in the last 10 s`],
     ["VMs", `${host.leases} of at most ${host.most_vms}`],
+    ...host.warm_vms.map(({ vm_id, image_id, vcpus, memory_mib }): [string, string] => [
+      "booted ahead",
+      `${vm_id} of ${image_id}, ${vcpus} vCPU, ${mib(memory_mib)}`,
+    ]),
     ["heartbeat", localTime(host.heartbeat_at)],
     ["inventory", localTime(host.inventory_at)],
     ["fetches from", host.image_sources.join(" ") || null],

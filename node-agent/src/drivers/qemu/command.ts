@@ -1,6 +1,7 @@
 // The command line of a VM, as a function of what the VM is. Paths and ids contain no comma: QEMU would read it as the
 // beginning of another option, so `optionText` doubles it.
 
+import { constants } from "node:os";
 import { basename } from "node:path";
 import type { VmAccelerator } from "@holdfast/contracts/node/vm-host";
 import type { VmNetwork, VmProcess } from "./driver.ts";
@@ -48,9 +49,8 @@ export function qemuArguments(vm: VmProcess, options: { machine: string; asRoot:
     ...(options.asRoot ? ["-runas", UNPRIVILEGED] : []),
     ...["-drive", `if=none,id=disk,file=${optionText(files.overlay)},format=qcow2,cache=unsafe,discard=unmap`],
     ...["-device", "virtio-blk-pci,drive=disk,bootindex=1"],
-    ...["-drive", `if=none,id=seed,file=${optionText(files.seed)},format=raw,readonly=on,media=cdrom`],
     // Guests of clouds have no driver for AHCI.
-    ...["-device", "virtio-scsi-pci", "-device", "scsi-cd,drive=seed"],
+    ...["-device", "virtio-scsi-pci", ...seedArguments(vm)],
     ...networkArguments(vm.network, vm.mac),
     ...["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"],
     ...["-chardev", `socket,id=channel,path=${optionText(basename(files.channel))},server=on,wait=off`],
@@ -58,6 +58,26 @@ export function qemuArguments(vm: VmProcess, options: { machine: string; asRoot:
     ...["-device", "virtio-rng-pci"],
     ...["-qmp", `unix:${optionText(basename(files.qmp))},server=on,wait=off`],
   ];
+}
+
+export const SEED_NODE = "seed";
+
+/**
+ * QEMU's own means pause a VM: the first read of a sector fails once, a failed read stops the machine, and what failed is read again
+ * when it is resumed. Nobody has to watch for it, so it holds while no agent runs.
+ */
+function seedArguments({ files, pausesAt }: Pick<VmProcess, "files" | "pausesAt">): string[] {
+  if (pausesAt === undefined)
+    return [
+      ...["-drive", `if=none,id=${SEED_NODE},file=${optionText(files.seed)},format=raw,readonly=on,media=cdrom`],
+      ...["-device", `scsi-cd,drive=${SEED_NODE}`],
+    ];
+  const failure = { event: "none", iotype: "read", sector: pausesAt, once: true, errno: constants.errno.EIO };
+  const file = {
+    ...{ driver: "blkdebug", image: { driver: "file", filename: files.seed }, "inject-error": [failure] },
+  };
+  const node = { driver: "raw", "node-name": SEED_NODE, "read-only": true, file };
+  return ["-blockdev", JSON.stringify(node), "-device", `scsi-cd,drive=${SEED_NODE},rerror=stop`];
 }
 
 function networkArguments(network: VmNetwork, mac: string): string[] {

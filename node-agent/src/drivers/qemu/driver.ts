@@ -38,6 +38,8 @@ export type VmProcess = VmTag & {
   files: VmFiles;
   /** Of the serial log; when it is full, the older half is dropped. */
   serialBytes: number;
+  /** The VM is paused when its guest first reads this sector (of 512 bytes) of its seed, and reads it again when it is resumed. */
+  pausesAt?: number | undefined;
 };
 
 export type ImageFacts = { virtualBytes: number; problem: string | undefined };

@@ -1,16 +1,19 @@
 // Writes the small CD-ROM image that a NoCloud seed is: a flat ISO 9660 volume with Rock Ridge names, because the files of
 // a seed have lower-case names with hyphens. Written here so that a VM host needs no tool for it.
 
-const SECTOR = 2048;
+export const SECTOR = 2048;
 /** Sectors before the first descriptor are the system's. */
 const DESCRIPTORS_AT = 16;
 const MOST_FILES = 10;
 
-export function isoImage(volumeId: string, files: Readonly<Record<string, string>>): Buffer {
+/** Where the root directory begins, and how large the volume is, both in sectors. Without it, as small as possible. */
+export type IsoLayout = { rootAt: number; sectors: number };
+
+export function isoImage(volumeId: string, files: Readonly<Record<string, string>>, layout?: IsoLayout): Buffer {
   const entries = Object.entries(files).map(([name, text]) => ({ name, content: Buffer.from(text) }));
   if (entries.length > MOST_FILES) throw new Error(`a seed has at most ${MOST_FILES} files`);
   const pathTableAt = DESCRIPTORS_AT + 2;
-  const rootAt = pathTableAt + 2;
+  const rootAt = layout?.rootAt ?? pathTableAt + 2;
   let next = rootAt + 1;
   const placed = entries.map((entry) => {
     const at = next;
@@ -18,9 +21,11 @@ export function isoImage(volumeId: string, files: Readonly<Record<string, string
     return { ...entry, at };
   });
 
-  const image = Buffer.alloc(next * SECTOR);
+  const sectors = layout?.sectors ?? next;
+  if (next > sectors) throw new Error("the files of a seed are too large");
+  const image = Buffer.alloc(sectors * SECTOR);
   const root = directoryRecord({ name: "\0", at: rootAt, size: SECTOR, directory: true });
-  primaryDescriptor({ volumeId, sectors: next, pathTableAt, root }).copy(image, DESCRIPTORS_AT * SECTOR);
+  primaryDescriptor({ volumeId, sectors, pathTableAt, root }).copy(image, DESCRIPTORS_AT * SECTOR);
   image.set([255, ...Buffer.from("CD001"), 1], (DESCRIPTORS_AT + 1) * SECTOR);
   pathTable(rootAt, "little").copy(image, pathTableAt * SECTOR);
   pathTable(rootAt, "big").copy(image, (pathTableAt + 1) * SECTOR);
