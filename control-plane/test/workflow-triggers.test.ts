@@ -283,6 +283,21 @@ describe("FLOW-01 a webhook", () => {
     }
     await publish(hourly());
     expect(await post(hook, { headers: bearer(token) })).toMatchObject({ status: 404 });
+    // A later version has it again: its URL stays, and whoever has the old token gets nothing by that.
+    await publish(`  - { type: webhook }\n${hourly()}`);
+    expect(await post(hook, { headers: bearer(token) })).toMatchObject({ status: 404 });
+    const again = await rotate(idOf("webhook"));
+    expect(await post(hook, { headers: bearer(again.token) })).toMatchObject({ status: 200 });
+  });
+
+  it("passes a body that is nested too deeply on as text", async () => {
+    const { id, path, workflow } = await open();
+    const { token } = await rotate(id);
+    const body = `${"[".repeat(100_000)}"]"${"]".repeat(100_000)}`;
+    expect(await post(path, { headers: bearer(token), body })).toMatchObject({ status: 200 });
+    const [run] = await runsOf(workflow);
+    const [row] = await superuser`SELECT input->>'body' AS body FROM workflow_runs WHERE id = ${run?.id ?? ""}`;
+    expect(row?.["body"]).toBe(body);
   });
 
   it("refuses what is too large, what comes too often, and everything while it is disabled", async () => {

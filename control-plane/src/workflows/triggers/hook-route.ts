@@ -118,11 +118,27 @@ function inputOf({ header, body }: HookRequest, deliveryId: string | null): obje
 
 function bodyOf(body: Buffer): unknown {
   const text = clean(body.toString("utf8"));
+  // Whatever walks a value goes as deep as it: nobody sends so much structure in earnest.
+  if (nestingOf(text) > MOST_NESTING) return text;
   try {
     return JSON.parse(text);
   } catch {
     return text;
   }
+}
+
+const MOST_NESTING = 100;
+
+/** How deep the value in a JSON text is. */
+function nestingOf(text: string): number {
+  let depth = 0;
+  let most = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (token === "[" || token === "{") depth += 1;
+    else if (token === "]" || token === "}") depth -= 1;
+    most = Math.max(most, depth);
+  }
+  return most;
 }
 
 const clean = (text: string) => text.replaceAll("\0", "").toWellFormed();

@@ -68,7 +68,7 @@ export async function updateToken(tx: Tx, id: string, hash: Buffer): Promise<voi
 
 export async function removeTriggers(tx: Tx, workflowId: string, keep: readonly string[] = []): Promise<void> {
   await tx`
-    UPDATE workflow_triggers SET removed_at = now(), next_at = NULL
+    UPDATE workflow_triggers SET removed_at = now(), next_at = NULL, token_hash = NULL, token_at = NULL
     WHERE workflow_id = ${workflowId} AND removed_at IS NULL AND key <> ALL (${[...keep]}::text[])`;
 }
 
