@@ -11,6 +11,7 @@ export async function until<T>(
   seconds: number,
   ask: () => Promise<T | undefined | false>,
   instead: () => string = () => "",
+  pauseMs = PAUSE_MS,
 ): Promise<T> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {
@@ -19,7 +20,7 @@ export async function until<T>(
     if (answer !== undefined && answer !== false) return answer;
     if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}${instead()}`);
     // Each command is a process: polling without a pause would slow down what is waited for.
-    const pause = Math.max(PAUSE_MS, 2 * (performance.now() - asked));
+    const pause = Math.max(pauseMs, 2 * (performance.now() - asked));
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

@@ -78,6 +78,13 @@ export function addressOfAnotherProfile(node: LabNode): Fault {
   };
 }
 
+/** As an operator does it, with this set beyond the usual; until the api has heard from it. */
+export async function agentRestarted(node: LabNode, env: Record<string, string> = {}): Promise<void> {
+  await node.agent().stop();
+  node.startAgent({ env });
+  await node.agent().line(({ msg }) => msg === "heartbeat accepted", 0);
+}
+
 /** The host gets another address on the same network, and the connections from the old one end. */
 export function addressChanged(node: LabNode): Fault {
   const { address, gateway, host } = node;

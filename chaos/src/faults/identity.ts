@@ -1,15 +1,18 @@
 // Faults of a node's identity.
 
+import { createPublicKey } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { explainNode } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { resolveClone } from "@holdfast/contracts/endpoints/nodes";
 import { temporaryAuthority } from "@holdfast/control-plane/identity/authority";
+import { newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { holdfast } from "../lab/command.ts";
 import type { Lab } from "../lab/lab.ts";
 import { type RunningProgram, start } from "../lab/program.ts";
 import type { Fault } from "./fault.ts";
+import { agentRestarted } from "./host.ts";
 
 export function enrolledAgain(lab: Lab): Fault {
   return {
@@ -110,6 +113,32 @@ export function otherClientCa({ nginx }: Lab): Fault {
     repair: () => nginx.trustsClientsOf(undefined),
   };
 }
+
+/**
+ * As on a host with the identity of another installation's node of the same id. Only the terminal gateway gets it: the api
+ * would reject it, too, and there would be no terminal to open.
+ */
+export function otherCaForTerminals(lab: Lab): Fault {
+  const { node } = lab;
+  const key = newPrivateKey();
+  const publicKey = createPublicKey(key).export({ type: "spki", format: "der" });
+  const now = new Date();
+  const { chain } = temporaryAuthority(now).issueToNode({ id: node.id, publicKey }, now);
+  const file = otherIdentity(lab);
+  return {
+    what: "the node presents to the terminal gateway a certificate of a CA that is not the installation's",
+    async inject() {
+      writeFileSync(file, `${privateKeyPem(key)}${chain}`, { mode: 0o600 });
+      const preloads = [node.environment["NODE_OPTIONS"] ?? "", `--import=${otherCertificate}`];
+      await agentRestarted(node, { NODE_OPTIONS: preloads.join(" ").trim(), LAB_TERMINAL_IDENTITY: file });
+    },
+    repair: () => agentRestarted(node),
+  };
+}
+
+/** Where its certificate and its key are. */
+export const otherIdentity = ({ directory }: Lab) => join(directory, "other-identity.pem");
+const otherCertificate = new URL("./other-certificate.mjs", import.meta.url).href;
 
 export const fenced = (lab: Lab): Fault => ({
   what: "an operator quarantines the node",

@@ -46,6 +46,8 @@ export async function openControl(options: {
   staleAfterSeconds: number | undefined;
   /** For api and worker, beyond the usual. */
   env?: Record<string, string> | undefined;
+  /** For the api alone. */
+  apiEnv?: Record<string, string> | undefined;
   /** The operator sees a wrong hop and a wrong signal. */
   falsify: boolean;
 }): Promise<Control> {
@@ -84,7 +86,7 @@ export async function openControl(options: {
       host,
       name: "api",
       command: [process.execPath, holdfast, "api"],
-      env: { ...env, ...more },
+      env: { ...env, ...options.apiEnv, ...more },
       logFile: join(directory, "api.log"),
     });
   const apis = [launch()];

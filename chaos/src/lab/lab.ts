@@ -36,6 +36,7 @@ export type LabOptions = {
   gatewayPair?: boolean;
   gatewayEnv?: (directory: string) => Record<string, string>;
   agentEnv?: (directory: string) => Record<string, string>;
+  apiEnv?: () => Record<string, string>;
   stateMegabytes?: number;
   rootMegabytes?: number;
   /** With the pace and the limits that the product has by default, instead of shorter ones. */
@@ -108,7 +109,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   const { falsify } = site;
   const plan = options.gateway ? await planGateway(randomBytes(32).toString("base64url")) : undefined;
   const env = { ...clock?.env, ...plan?.env, ...(options.nginx && first ? throughNginx(first.gateway) : {}) };
-  const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify, env });
+  const apiEnv = options.apiEnv?.();
+  const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify, env, apiEnv });
   const { operator, ingressToken } = control;
   const apiUrl = control.url;
   const ofGateway = { isPair: options.gatewayPair === true, env: options.gatewayEnv?.(directory) };

@@ -43,7 +43,7 @@ export const stages: readonly Stage[] = [
   },
   {
     name: "edge",
-    open: { edge: true, clock: true, agentEnv: followsLapses },
+    open: { edge: true, clock: true, agentEnv: followsLapses, apiEnv: followsLapses },
     tracks: [{ node: "node", recoveries: [rateLimited, publicEdge] }],
   },
 ];

@@ -1,5 +1,6 @@
 // What stands between nodes and the server, and must never cost a node its identity.
 
+import { getTrace } from "@holdfast/contracts/endpoints/trace";
 import { isRejection, type NodeReasonCode, nodeReasons } from "@holdfast/contracts/reasons/node";
 import { edgeOf, edgeRestartsWith } from "../faults/edge.ts";
 import { nameLeadsToPublicEdge } from "../faults/public-edge.ts";
@@ -70,8 +71,17 @@ export const rateLimited: Recovery = {
     await story.desk("task", "run", lab.node.name, "node.noop");
     await story.isGreen([], { isProved: false });
     await keepsIdentity();
+    await serverNeverAway(story);
   },
 };
+
+/** While minutes pass in seconds, the api has its turns, too: otherwise the lab itself would be the cause. */
+async function serverNeverAway({ lab, incident }: RecoveryStory): Promise<void> {
+  const { id } = await incident();
+  const { items } = await lab.control.operator(getTrace, { params: { trace_id: id } });
+  const away = items.find(({ title }) => title.startsWith("Control plane: not ready"));
+  if (away) throw new Error(`at ${away.at}: ${away.title}`);
+}
 
 /** Returns a check that the node has the same identity as now, and that nobody called it rejected meanwhile. */
 async function identityOf(story: RecoveryStory): Promise<() => Promise<void>> {

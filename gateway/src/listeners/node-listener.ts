@@ -153,7 +153,10 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   const noteRefusal = (error: unknown, { route, place, presented, correlationId }: Refused) => {
     const code = error instanceof ApiError ? error.code : "api_unreachable";
     const details = { correlation_id: correlationId, reason: code, session_id: place.id };
-    if (presented.kind !== "node") return log.debug(details, "refused a stream without a node's certificate");
+    if (presented.kind !== "node") {
+      const serial = "serial" in presented ? { serial: presented.serial } : {};
+      return log.debug({ ...details, ...serial }, "refused a stream without a node's certificate");
+    }
     log.warn({ ...details, node_id: presented.nodeId, serial: presented.serial }, "refused a node's stream");
     if (!(error instanceof ApiError) || !certificateCodes.has(error.code) || presented.nodeId !== place.nodeId)
       return;

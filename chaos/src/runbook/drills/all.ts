@@ -7,6 +7,7 @@ import { agentCertificateStale, certificateRotated, publicEdge } from "./identit
 import { egressBlocked, nameRemoved, trustStale } from "./link.ts";
 import {
   certificateStale,
+  certificateUntrusted,
   streamBlocked,
   streamDelayed,
   streamUnresolved,
@@ -18,7 +19,7 @@ import { shellDelayed, shellMissing, userRemoved, userRenamed } from "./shell.ts
 import { resultEgressBlocked, resultPathBlocked } from "./work.ts";
 
 export const allDrills: readonly Drill[] = [
-  ...[streamBlocked, streamUnresolved, wrongPort, wrongHost, certificateStale],
+  ...[streamBlocked, streamUnresolved, wrongPort, wrongHost, certificateUntrusted, certificateStale],
   ...[streamDelayed, shellMissing, shellDelayed, userRemoved, userRenamed],
   ...[routeRemoved, routeMispointed, upgradeHeaders, tokenNotForwarded, bindingLost],
   ...[agentStoppedDrill, restartBlockedDrill, egressBlocked, nameRemoved, resultEgressBlocked],

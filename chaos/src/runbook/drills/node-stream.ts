@@ -4,14 +4,15 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Fault } from "../../faults/fault.ts";
-import { clockOff, movableClock } from "../../faults/host.ts";
+import { agentRestarted, clockOff, movableClock } from "../../faults/host.ts";
+import { otherCaForTerminals, otherIdentity } from "../../faults/identity.ts";
 import { terminalEgressDropped } from "../../faults/network.ts";
 import { nodeTerminalDelayed } from "../../faults/relay.ts";
 import { OPEN_SECONDS } from "../../lab/gateway.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { TERMINAL_NAME, TERMINAL_PORT } from "../../lab/network.ts";
 import type { Line } from "../../lab/program.ts";
-import type { Drill } from "../drill.ts";
+import type { Drill, DrillScene } from "../drill.ts";
 import { cell, gatewayLines, gatewayOf, hop, sameId, sameIdExpected, terminalOfUser } from "./cells.ts";
 
 /** Its gateway has a clock of its own. */
@@ -78,17 +79,11 @@ export const streamUnresolved: Drill = {
 };
 
 /** On the host, as its env file has it. */
-function configured(lab: Lab, address: string): Fault {
-  const { node } = lab;
-  const restart = async (env: Record<string, string>) => {
-    await node.agent().stop();
-    node.startAgent({ env });
-    await node.agent().line(({ msg }) => msg === "heartbeat accepted", 0);
-  };
+function configured({ node }: Lab, address: string): Fault {
   return {
     what: `the agent is restarted with the gateway at ${address}`,
-    inject: () => restart({ GPUAAS_TERMINAL_API_URL: address }),
-    repair: () => restart({}),
+    inject: () => agentRestarted(node, { GPUAAS_TERMINAL_API_URL: address }),
+    repair: () => agentRestarted(node),
   };
 }
 
@@ -119,11 +114,44 @@ export const wrongHost: Drill = {
   expect: drifted,
 };
 
-/** Of the node, as its agent presents it. */
-function certificateOf({ node }: Lab): string {
-  const { serialNumber, subjectAltName } = new X509Certificate(readFileSync(join(node.stateDir, "identity.pem")));
-  return `serial ${serialNumber.toLowerCase()}, ${subjectAltName}`;
+/** What was presented to the gateway, and the serial of what the gateway says that it refused. */
+async function certificates(file: string, { lab, before }: DrillScene): Promise<string> {
+  const { serialNumber, subjectAltName } = new X509Certificate(readFileSync(file));
+  const isOfIt = ({ msg, session_id }: Line) => msg?.startsWith("refused a") && session_id === before.session_id;
+  const refused = gatewayOf(lab).program.lines().find(isOfIt);
+  return `serial ${serialNumber.toLowerCase()}, ${subjectAltName}; refused: ${refused?.["serial"]}`;
 }
+
+const certificateRefused = {
+  user: {
+    ...{ code: "terminal_node_stream_mtls_failed", hop: "gateway_node_stream" },
+    next_step: /Check the state of its certificate/,
+  },
+  page: { hop: "gateway_node_stream", signal: "terminal_node_stream_mtls_failed" },
+  preflight: {
+    ...{ failed_hop: "gateway_node_stream", symptom_hop: null },
+    ...{ signal: "terminal_node_stream_mtls_failed", owner: "pki" },
+  },
+} as const;
+
+/** `presented`: the file of the certificate; `error`: what the gateway's log says of it. */
+const refusedCertificate = (error: RegExp, presented: (lab: Lab) => string) =>
+  ({
+    "M9: Gateway TLS/client-cert error": cell(error, async (scene) =>
+      gatewayLines(scene.lab, (await terminalOfUser(scene)).id),
+    ),
+    "M9: cert serial/SAN": cell(
+      /^serial ([0-9a-f]+), URI:holdfast:\/\/node\/[0-9a-f-]{36}; refused: \1$/,
+      (scene) => certificates(presented(scene.lab), scene),
+    ),
+    "M9: correlation ID": cell(sameIdExpected, sameId),
+  }) as const;
+
+const streamConnects = {
+  "M9: internal stream connects": cell(/a node's stream arrived/, ({ lab, after }) =>
+    gatewayLines(lab, after.session_id),
+  ),
+};
 
 /** To the gateway, every certificate of a node is one of the day before. The API goes on to accept it. */
 export const certificateStale: Drill = {
@@ -132,37 +160,22 @@ export const certificateStale: Drill = {
   title: "the gateway rejects the node's certificate, because by its clock it has expired",
   rows: [{ row: "M9", variant: "stale" }, { row: "L12" }],
   fault: ({ directory }) => clockOff(directory, "+25h"),
-  expect: {
-    user: {
-      ...{ code: "terminal_node_stream_mtls_failed", hop: "gateway_node_stream" },
-      next_step: /Check the state of its certificate/,
-    },
-    page: { hop: "gateway_node_stream", signal: "terminal_node_stream_mtls_failed" },
-    preflight: {
-      ...{ failed_hop: "gateway_node_stream", symptom_hop: null },
-      ...{ signal: "terminal_node_stream_mtls_failed", owner: "pki" },
-    },
-  },
-  before: {
-    "M9: Gateway TLS/client-cert error": cell(/refused a node's stream cert_expired/, async (scene) =>
-      gatewayLines(scene.lab, (await terminalOfUser(scene)).id),
-    ),
-    "M9: cert serial/SAN": cell(
-      /^serial ([0-9a-f]+), URI:holdfast:\/\/node\/[0-9a-f-]{36}; refused: \1$/,
-      async ({ lab, before }) => {
-        const isOfIt = ({ msg, session_id }: Line) =>
-          msg === "refused a node's stream" && session_id === before.session_id;
-        const refused = gatewayOf(lab).program.lines().find(isOfIt);
-        return `${certificateOf(lab)}; refused: ${refused?.["serial"]}`;
-      },
-    ),
-    "M9: correlation ID": cell(sameIdExpected, sameId),
-  },
-  after: {
-    "M9: internal stream connects": cell(/a node's stream arrived/, ({ lab, after }) =>
-      gatewayLines(lab, after.session_id),
-    ),
-  },
+  expect: certificateRefused,
+  before: refusedCertificate(/refused a node's stream cert_expired/, ({ node }) =>
+    join(node.stateDir, "identity.pem"),
+  ),
+  after: streamConnects,
+};
+
+export const certificateUntrusted: Drill = {
+  ...common,
+  name: "terminal-certificate-untrusted",
+  title: "the node presents to the gateway a certificate of a CA that the gateway does not trust",
+  rows: [{ row: "M9", variant: "untrusted" }],
+  fault: otherCaForTerminals,
+  expect: certificateRefused,
+  before: refusedCertificate(/refused a stream without a node's certificate certificate_untrusted/, otherIdentity),
+  after: streamConnects,
 };
 
 /** Longer than the gateway waits. */
