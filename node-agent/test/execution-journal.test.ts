@@ -32,7 +32,7 @@ function agentOn(disk: Storage, runs: string[], clock = { now: start }) {
   const journal = journalOn<ExecutionReport>(disk, { directory: "the test", now: () => clock.now });
   const executions = createExecutions({
     journal,
-    deliveries: createDeliveries({ journal, newest: () => link }),
+    deliveries: createDeliveries({ journal, newest: () => link, random: Math.random }),
     maxInFlight: 10,
     prepare: ({ requestId }) => ({
       ...{ pure: false, outputBytes: 1000 },

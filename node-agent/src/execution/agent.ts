@@ -8,7 +8,7 @@ import type { Log } from "../log.ts";
 import { type Connection, keepConnected } from "./connection.ts";
 import { usualConnectors } from "./connectors.ts";
 import type { Credentials } from "./credentials.ts";
-import { createDeliveries, type ExecutionJournal } from "./deliveries.ts";
+import { createDeliveries, type DeliveriesOptions, type ExecutionJournal } from "./deliveries.ts";
 import { createExecutions } from "./executions.ts";
 import { AnyExecute, GatewayFrame, SignedExecute } from "./frames.generated.ts";
 import type { PinnedKeys } from "./key-set.ts";
@@ -36,6 +36,7 @@ export type ExecutionAgentOptions = {
   secureContext?: SecureContext | undefined;
   log: Log;
   times?: Partial<LinkTimes>;
+  resend?: DeliveriesOptions["resend"];
   /** How long `stop` waits for acknowledgements of results, while there is a connection. */
   deliveryMs?: number;
   random?: () => number;
@@ -63,7 +64,8 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
   let renewals: NodeJS.Timeout | undefined;
   let onIdle = () => {};
 
-  const deliveries = createDeliveries({ journal, newest: () => connection.newest() });
+  const newest = () => connection.newest();
+  const deliveries = createDeliveries({ journal, newest, random, resend: options.resend });
   const executions = createExecutions({
     ...{ journal, deliveries, maxInFlight, log },
     prepare: (frame) => prepareStep(frame, { connectors: served, sandbox: options.sandbox }),
@@ -130,11 +132,8 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
     }
     keys.offered(frame.keySets);
     connection.accepted(link);
-    log.info("connected", {
-      gateway: credentials.gatewayWsUrl,
-      agent_id: agentId,
-      holding: deliveries.holding().length,
-    });
+    const holding = deliveries.holding().length;
+    log.info("connected", { gateway: credentials.gatewayWsUrl, agent_id: agentId, holding });
     clearInterval(renewals);
     renewals = setInterval(deliveries.renew, frame.leaseMs / 4);
     if (draining) link.send({ type: "drain" });
@@ -187,6 +186,7 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
       if (journal.unsentCount() > 0 && connection.newest()) await acknowledged();
       clearInterval(renewals);
       connection.close();
+      deliveries.stop();
       await journal.close();
     },
     kill: executions.kill,

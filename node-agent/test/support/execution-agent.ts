@@ -34,6 +34,8 @@ export async function startTestExecutionAgent(
     // The shortest pause each time: what comes after it is under test.
     random: () => 0,
     deliveryMs: 1000,
+    // Not by the clock: a test that counts results may take long.
+    resend: { firstMs: 3_600_000, maxMs: 3_600_000 },
     ...options,
     settings,
   });
