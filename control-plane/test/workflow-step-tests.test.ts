@@ -1,15 +1,17 @@
 // Tests of single steps of a draft, on a real api and database, continued by the engine.
 
-import { codeOf } from "@holdfast/contracts/client";
+import { codeOf, createClient } from "@holdfast/contracts/client";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { listRecentRuns } from "@holdfast/contracts/endpoints/recent-runs";
 import { getRun, listRunEvents, retryRun, testStep } from "@holdfast/contracts/endpoints/runs";
+import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import {
   applyWorkflow,
   getWorkflowVersion,
   listWorkflowVersions,
   publishWorkflow,
 } from "@holdfast/contracts/endpoints/workflows";
+import type { Scope } from "@holdfast/contracts/public/permissions";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMember, createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
@@ -110,5 +112,19 @@ describe("FLOW-01 the test of a step of a draft", () => {
       body: { source: source(), node: "first" },
     }).catch((e) => e);
     expect(codeOf(refused)).toBe("forbidden");
+  });
+
+  it("SEC-03 takes a token that may run workflows, not only one that may write them", async () => {
+    const tokenWith = async (...scopes: Scope[]) => {
+      const body = { name: scopes.join(" "), role: "owner" as const, scopes };
+      return createClient({ baseUrl: api.url, token: (await client()(createToken, { body })).token });
+    };
+    const call = { params: { workflow_id }, body: { source: source(), node: "first" } };
+    const writer = await tokenWith("workflows:write");
+    const refused = await writer(testStep, call).catch((error) => error);
+    expect(codeOf(refused)).toBe("forbidden");
+    expect(refused.envelope.details).toMatchObject({ needed: "workflows:run" });
+    const both = await tokenWith("workflows:write", "workflows:run");
+    expect(await both(testStep, call)).toMatchObject({ workflow_id });
   });
 });

@@ -106,6 +106,7 @@ export const testStep = endpoint({
   method: "POST",
   path: "/v1/workflows/{workflow_id}/test-step",
   summary: "Test one step of a draft: it is run for real, with given outputs of the steps before it",
+  description: "Tokens also need the scope workflows:run.",
   access: { scope: "workflows:write" },
   action: "run.test",
   creates: true,

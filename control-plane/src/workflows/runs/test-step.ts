@@ -8,13 +8,17 @@ import { stepTestOf } from "@holdfast/workflows/document/step-test";
 import { writeWorkflow } from "@holdfast/workflows/document/write";
 import type { ApiContext } from "../../api/context.ts";
 import { orgRoute } from "../../api/route.ts";
-import { nameOf } from "../../people/actor.ts";
+import { holdsScope, nameOf } from "../../people/actor.ts";
 import { insertTestDocument, selectWorkflow } from "../queries.ts";
 import { toRun } from "./queries.ts";
 import { requireRun, storeRun } from "./routes.ts";
 
 export function testStepRoutes(api: ApiContext): void {
   orgRoute(api, testStep, async ({ tx, org, actor, params, body, touched, afterCommit, correlationId }) => {
+    // A test is a run, of a document that nobody has published.
+    if (!holdsScope(actor, org.role, "workflows:run")) {
+      throw new ApiError("forbidden", { details: { needed: "workflows:run", role: org.role } });
+    }
     const workflow = await selectWorkflow(tx, { id: params.workflow_id }, { lock: true });
     if (!workflow) throw new ApiError("not_found");
     const draft = readWorkflow(body.source);
