@@ -1,7 +1,7 @@
 // lapse-process <clock file> <from> <seconds> <agent's port> <server's port> [until-connected]: time passes for a whole lab, a second
 // at a time, on the host of an agent whose steady clock follows it, too. The agent has its turn after every second, and none passes
 // while it has a request under way: a lapse must not look like a server that does not respond. Nor must the server look as if it had
-// stopped: after every few seconds the parent is told, and answers when the server has had its turn.
+// stopped: every few seconds the parent is notified, and replies when the server has had its turn.
 
 import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";

@@ -260,7 +260,7 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
       await json(["lease", "terminate", lease.id]);
       const status = async () => (await json<AnswerOf<typeof getLease>>(["lease", "show", lease.id])).status;
       await expect.poll(status, { timeout: 60_000 }).toBe("terminated");
-      // In a container with cgroups of version 1, systemd is not told that one has become empty: it looks when it is reloaded.
+      // In a container with cgroups of version 1, systemd gets no notice of one that has become empty: it checks when it is reloaded.
       const reloaded = () => guest.ask("systemctl daemon-reload").then(() => unitsOf(lease.vm_id ?? ""));
       await expect.poll(reloaded, { timeout: 60_000 }).toBe("");
       expect(await guest.ask("ls /var/lib/jenkins-qemu/*")).not.toContain(lease.vm_id);

@@ -10,7 +10,7 @@ import { nodeStream, nodeTerminalReach, openTask } from "./terminal-checks.ts";
 const signal = new AbortController().signal;
 const means = { expected: {}, vantage: "command_line" } as Means;
 
-/** A WebSocket that opened, was told that the task was sent, and got this error. */
+/** A WebSocket that opened, received that the task was sent, and then this error. */
 function opened(code: TerminalFailureCode, host?: HostPreflight): Found {
   const { title: _, ...failure } = terminalFailures[code];
   const error: TerminalError = { code, ...failure, correlation_id: "of-the-run" };
